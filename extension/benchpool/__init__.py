@@ -1,4 +1,4 @@
-"""benchpool in Python: send code to the training pool and follow it.
+"""Python interface of benchpool: submit code to the training pool and follow its jobs.
 
 For example::
 
@@ -13,9 +13,9 @@ For example::
     benchpool.sweep("train.py", values={"lr": "log:1e-4:1e-1"}, metric="val_loss", trials=20)
     benchpool.serve("chat", "answer.py", "{port}", min=0)        # at an address behind the login
 
-In IPython, importing this module also registers the cell magics ``%%train`` and ``%%serve``.
-Importing it is cheap and needs nothing but the standard library; what talks to the pool is loaded
-when it is first used.
+In IPython, importing this module also registers the cell magics ``%%train`` and ``%%serve``. The
+import is cheap and needs only the standard library. The modules that use the network load on first
+use.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ _OWN_ROOM = {
     "serve": "benchpool.services",
     "sweep": "benchpool.sweeps",
 }
-"""Jobs use all but ``map``, ``serve`` and ``sweep``; nothing of the pool is installed there."""
+"""Public names with a module of their own. Jobs, where only part of benchpool is installed, use all
+of them except ``map``, ``serve`` and ``sweep``.
+"""
 
 
 def __getattr__(name: str) -> Any:
@@ -90,7 +92,7 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 def _register_magic() -> None:
-    """Offer the magics where this is imported in IPython; a plain script does not load IPython."""
+    """Register the magics if this module is imported in IPython (plain scripts do not load it)."""
     import sys
 
     shell = sys.modules.get("IPython")

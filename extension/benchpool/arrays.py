@@ -1,4 +1,4 @@
-"""Arrays in Python: the same script, notebook or cell once for each task number."""
+"""Job arrays: run the same script, notebook or cell once for each task number."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 
 class ArrayHandle(sweeps.SweepHandle):
-    """An array: its tasks by their numbers, to be waited for and stopped as one.
+    """Handle of an array: its tasks by number, awaited and stopped together.
 
-    ``array[7]`` is the job of task 7; going over an array gives its task numbers, smallest first.
+    ``array[7]`` is the job of task 7. Iterating over an array yields its task numbers, smallest
+    first.
     """
 
     def __getitem__(self, task: int) -> JobHandle:
-        """Return the job of a task. Errors: NotFound where it has none, or none yet."""
+        """Return the job of a task.
+
+        Raises:
+            NotFound: The task has no job, or none yet.
+        """
         row = self._row(task) or self.refresh()._row(task)
         if row is not None and row.job is not None:
             return handles.job(row.job)
@@ -43,8 +48,9 @@ class ArrayHandle(sweeps.SweepHandle):
 
     @property
     def states(self) -> dict[int, str]:
-        """How each task stands by its number: ``waiting`` before it begins, its job's state, or how
-        it ended.
+        """Return the state of each task by its number.
+
+        A state is ``waiting`` before the task begins, then its job's state, then how it ended.
         """
         rows = {row.parameters[TASK]: row for row in self.trials}
         return {task: _state(rows.get(task)) for task in self}
@@ -85,10 +91,10 @@ def submit(
     key: str | None = None,
     keep: Keep | None = None,
 ) -> ArrayHandle:
-    """Send a script or a notebook as an array. Errors: those of ``benchpool.submit``.
+    """Submit a script or a notebook as an array. Raises the errors of ``benchpool.submit``.
 
     Args:
-        text: Its tasks as Slurm's ``--array`` writes them: ``"0-31%4"``.
+        text: The tasks as in Slurm's ``--array``, such as ``"0-31%4"``.
     """
     plan = array_tasks.plan_of(text)
     draft = file_drafts.draft_of(what, args, options, key or uuid.uuid4().hex, keep)
@@ -96,5 +102,5 @@ def submit(
 
 
 def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> ArrayHandle:
-    """Begin an array of what was drafted. Errors: those of ``benchpool.submit``."""
+    """Start an array of a drafted job. Raises the errors of ``benchpool.submit``."""
     return ArrayHandle(sweeps.begin(draft, plan, key).facts)

@@ -1,4 +1,4 @@
-"""Whether code seems to save checkpoints: found in its text, for a sentence in the dialog."""
+"""Detection of checkpoints in the text of code, for a sentence in the dialog."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IN_GENERAL = (
 class CheckpointFinding:
     """Whether saving was found, and what that means for a pause, as a sentence.
 
-    ``lines`` are offered where what is found may not be enough.
+    ``lines`` are suggested code if the checkpoints found may not be enough.
     """
 
     found: bool
@@ -40,7 +40,7 @@ class CheckpointFinding:
 
 
 def detect(sources: Iterable[str]) -> CheckpointFinding:
-    """Look for checkpoints in code.
+    """Return which checkpoints some code saves.
 
     >>> detect(["with checkpoint.commit(3) as folder: pass"]).found
     True

@@ -1,4 +1,4 @@
-"""What the code of a draft does that is likely to go wrong in a job, as its problems."""
+"""Problems in the code of a draft: what is likely to fail in a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list
     """Return the warnings about the code of a draft, by cell or by file.
 
     Args:
-        script: The file of a script, None for cells.
+        script: File of the script, or None for cells.
     """
     submission = draft.submission
     if script is not None and isinstance(submission.entry, ScriptEntry):
@@ -45,6 +45,6 @@ def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list
 
 
 def _piece(cell: CellChoice) -> Piece:
-    """Return a cell with the Python that its magics run, as far as that is known."""
+    """Return a cell with the Python that its magics run, as far as it is known."""
     tree = magics.read(cell.run).tree
     return piece_of_source(cell.id, cell.run) if tree is None else Piece(cell.id, tree, cell.run)

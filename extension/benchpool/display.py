@@ -1,7 +1,7 @@
-"""A job in a notebook: a small live row. The panel is the truth; this lives as long as the kernel.
+"""Widget of one job in a notebook. It lives as long as the kernel; the panel is authoritative.
 
-Texts of the job go into plain labels and a text area, never into HTML. The link to its results is
-HTML of ours, with its id and address alone.
+Text of the job is shown in plain labels and a text area, never as HTML. The link to its results is
+HTML made here, with only its ID and address.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _STYLES = {
     State.PAUSING: "warning",
     State.PAUSED: "warning",
 }
-"""Colours of the bar, as ipywidgets names them."""
+"""Bar styles of ipywidgets by state."""
 
 
 class FollowedJob(Protocol):
-    """What is asked of the job that is shown; a ``JobHandle`` has it."""
+    """Interface of the job that is shown; implemented by ``JobHandle``."""
 
     facts: Job
 
@@ -57,7 +57,7 @@ class FollowedJob(Protocol):
 
 
 def show(job: FollowedJob) -> None:
-    """Display a job: live where there are widgets, else as text."""
+    """Display a job: as a live widget if ipywidgets is available, else as text."""
     from IPython.display import display
 
     try:
@@ -74,7 +74,7 @@ def show(job: FollowedJob) -> None:
 
 
 class Row:
-    """The widget of one job, and the threads that keep it current until the job ends."""
+    """Widget of one job, with the threads that keep it current until the job ends."""
 
     def __init__(self, job: FollowedJob, *, follow: bool = True) -> None:
         import ipywidgets as widgets
@@ -111,7 +111,7 @@ class Row:
             self._start(self._follow_log)
 
     def show_facts(self, facts: Job) -> None:
-        """Show these facts."""
+        """Show the given facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
         attempt = f" · attempt {facts.attempt}" if facts.attempt > 1 else ""
@@ -120,7 +120,7 @@ class Row:
         progress = facts.progress
         known = None if progress is None else progress.fraction
         fraction = 1.0 if facts.state is State.SUCCEEDED else known
-        # Nothing is shown where nothing is known: 0 % would be a claim.
+        # Nothing is shown for an unknown progress: 0 % would be a claim.
         for part in (self.bar, self.done):
             part.layout.display = "none" if fraction is None else None
         self.bar.value = fraction or 0.0
@@ -133,11 +133,11 @@ class Row:
         self.results.layout.display = None if ran else "none"
         for action, button in self.buttons.items():
             button.layout.display = None if action in facts.actions else "none"
-        # Last: who waits for a state then finds all that belongs to it.
+        # Last, so that a reader waiting for a state finds everything that belongs to it.
         self.title.value = f"{_SHAPES[facts.state]} {facts.state} · {facts.name}"
 
     def add_log(self, text: str) -> None:
-        """Show more of the log; only its end is kept."""
+        """Add text to the shown log; only its end is kept."""
         self.log.value = (self.log.value + text)[-LOG_CHARACTERS:]
         self.log.rows = min(LOG_LINES, self.log.value.count("\n") + 1)
         self.log.layout.display = None if self.log.value else "none"
@@ -161,7 +161,7 @@ class Row:
         import os
 
         try:
-            # Connections are not shared between threads that stream.
+            # Threads that stream do not share connections.
             with Client(discover(os.environ), patience_s=60.0) as pool:
                 follow(pool)
         except BenchpoolError as lost:
@@ -183,7 +183,7 @@ class Row:
             self.show_curves(pool.job_metrics(facts.id, points=POINTS))
 
     def show_curves(self, answer: JobMetrics) -> None:
-        """Show what the job has reported."""
+        """Show the metrics that the job has reported."""
         self.curves.value = curve_line(answer)
         self.curves.layout.display = None if self.curves.value else "none"
 
@@ -205,7 +205,7 @@ class Row:
         return now
 
     def _next_attempt(self, pool: Client, after: int) -> bool:
-        """Wait until a later attempt has begun; false when the job ends without one."""
+        """Wait for a later attempt; return False if the job ends without one."""
         for event in pool.events():
             facts = pool.job(self._job.id).job if event.kind in ("open", "reset") else event.data
             if isinstance(facts, Job) and facts.id == self._job.id:
@@ -217,7 +217,7 @@ class Row:
 
 
 def results_link(job: str, page: str) -> str:
-    """Return the link to a job's results: JupyterLab opens them, elsewhere its page is opened.
+    """Return the link to a job's results, opened in JupyterLab or on its page elsewhere.
 
     >>> "benchpool:open-result" in results_link("3fk2", "/services/benchpool/jobs/3fk2")
     True

@@ -1,4 +1,4 @@
-"""The command that sends what a draft is."""
+"""Command that submits the same job as a draft."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchpool_scheduler.contract.options import words_of
 
 
 def command(draft: drafts.Draft, more: Sequence[str] = ()) -> str:
-    """Return what does the same without the dialog: in a terminal, for cells in a cell.
+    """Return the equivalent command: for a terminal, or for cells a cell magic.
 
-    ``more`` are words that its options do not say.
+    ``more`` are words that its options do not cover.
     """
     submission, entry = draft.submission, draft.submission.entry
     code = entry.path if isinstance(entry, ScriptEntry) else _path_of(submission)
-    # How many GPUs is always said.
+    # The number of GPUs is always written.
     given = {name: each for name, each in submission.parameters.items() if name in draft.given}
     words = words_of(
         structs.replace(submission, parameters=given), {"gpus": None, "name": drafts.name_of(code)}

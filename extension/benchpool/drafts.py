@@ -1,6 +1,7 @@
-"""From cells, a notebook or a script to what the pool accepts, and the contents that go with it.
+"""Drafts of jobs: submissions and their contents, made from cells, a notebook or a script.
 
-One way for button, magic and function, so that all make the same job and say the same words.
+The button, the magic and the function all use this module, so that they create the same job with
+the same messages.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from benchpool_scheduler.errors import InvalidInput
 NOTHING_SEEN = KnownBeside()
 NO_METADATA: notebooks.Metadata = {}
 HERE = KernelEnvironment()
-"""One machine: jobs see what is here."""
+"""Environment of a single machine, where jobs see all files."""
 Kind = Literal["cells", "notebook", "script", "python", "magic", "function"]
 
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What the user chose beside the code: what the job asks for, and where it belongs.
+    """Choices of the user besides the code: the job's resources and its project.
 
-    ``key`` makes a repeat of the same sending harmless, ``keep`` says which values come back, and
-    ``values`` are those that go along.
+    ``key`` makes a retry of the same submission harmless. ``keep`` selects the values to return,
+    and ``values`` are the values that are sent.
     """
 
     spec: JobSpec = field(default_factory=JobSpec)
@@ -59,7 +60,7 @@ class JobOptions:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], key: str) -> JobOptions:
-        """Return the choices that these fields of a submission are."""
+        """Return the choices given by these fields of a submission."""
         names = JobSpec.__struct_fields__
         asked = {name: value for name, value in fields.items() if name in names}
         others = {name: value for name, value in fields.items() if name not in names}
@@ -68,9 +69,9 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A submission, the contents that it needs by hash, and what is to say about it.
+    """Submission, the contents that it needs by hash, and the problems to report.
 
-    ``parameters`` are those of its cells, ``given`` the values for them; ``values`` go along.
+    ``parameters`` are those of its cells, ``given`` their values. ``values`` are sent with it.
     """
 
     submission: JobSubmission
@@ -84,10 +85,10 @@ class Draft:
     values: LiveValues = field(default_factory=LiveValues)
 
     def check(self) -> Draft:
-        """Return this draft when nothing in it is known to fail.
+        """Return this draft if it has no known error.
 
         Raises:
-            InvalidInput: With the first error, its cell's number and line.
+            InvalidInput: The first error, with its cell's number and line.
         """
         for each in self.problems:
             if each.level == "error":
@@ -95,13 +96,13 @@ class Draft:
         return self
 
     def place(self, problem: Problem) -> str:
-        """Return where a problem is, for a sentence: ``Cell 3, line 2: ``."""
+        """Return the position of a problem as the start of a sentence: ``Cell 3, line 2: ``."""
         cells = self.selection.cells if self.selection else ()
         number = next((each.index + 1 for each in cells if each.id == problem.cell), None)
         cell = "" if number is None else f"cell {number}"
         source = self.submission.source
         if source is not None and source.kind in {"magic", "function"}:
-            # A kernel knows no cells, only the numbers of what it ran.
+            # A kernel has no cells, only the numbers of the code it ran.
             cell = (problem.cell or "").replace("in-", "In [") + "]"
             cell = cell if cell.startswith("In [") else ""
         line = f"line {problem.line}" if problem.line else ""
@@ -123,11 +124,11 @@ def of_cells(
     seen: KnownBeside = NOTHING_SEEN,
     metadata: notebooks.Metadata = NO_METADATA,
 ) -> Draft:
-    """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
+    """Return a draft of the selected cells and those they need, or with ``whole`` of all cells.
 
-    It runs in ``folder`` with ``interpreter``; where a job does not see that folder, in a copy of
-    its files, which are in the draft when it is ``to_send``. ``path`` is the notebook's, for its
-    name; ``metadata`` are the notebook's that go along.
+    The job runs in ``folder`` with ``interpreter``. If the job does not see that folder, it runs in
+    a copy of its files, which are in the draft if ``to_send`` is true. ``path`` is the notebook's,
+    for the name. ``metadata`` is the notebook's metadata to send.
     """
     selection = choose(cells, frozenset(options.values.names), seen)
     by_id = {cell.id: cell for cell in cells}
@@ -172,12 +173,12 @@ def of_chosen(
     to_send: bool = True,
     metadata: notebooks.Metadata = NO_METADATA,
 ) -> Draft:
-    """Draft a job of cells that were chosen: as ``of_cells`` from there on.
+    """Return a draft of chosen cells; the second half of ``of_cells``.
 
     Args:
-        name: That of a job that was given none.
-        options: Their parameters are those that the cells have already.
-        sent: Ids of the cells that the user selected.
+        name: Name of the job if the user gave none.
+        options: Choices whose parameters the cells already contain.
+        sent: IDs of the cells that the user selected.
     """
     files = snapshot.take(folder) if here.files_travel and to_send else None
     name, left = options.name or name, selection.left
@@ -225,7 +226,7 @@ def of_others(
     *,
     name: str,
 ) -> Draft:
-    """Draft a job of other cells with the files, and all else, of a draft of cells."""
+    """Return a draft of other cells with the files and all other properties of ``draft``."""
     before = draft.submission
     folder, name = Path(before.working_dir or "."), options.name or name
     path = before.source.path if before.source else None
@@ -264,14 +265,14 @@ def _notebook(
 ) -> _Notebook:
     keep = options.keep.of(left)
     text = notebooks.build(job_cells, path=path, keep=keep, modules=modules, metadata=metadata)
-    # A name of its own, the same as its folder's: never that of the notebook that was sent.
+    # A unique name, the same as its folder's: never the name of the original notebook.
     stem = Path(path).stem if path and path.endswith(".ipynb") else name
     file_name = f"{results_folder(folder, stem, options.key).name[-180:]}.ipynb"
     return _Notebook(NotebookEntry(hashlib.sha256(text).hexdigest(), file_name), text)
 
 
 def _prose(selection: CellSelection, by_id: Mapping[str, NotebookCell], *, whole: bool) -> set[str]:
-    """Return the cells without code that go along: all, or those selected or right before code."""
+    """Return the cells without code to include: all, or those selected or right before code."""
     kept: set[str] = set()
     waiting: list[str] = []
     for each in selection.cells:
@@ -297,9 +298,9 @@ def of_script(
     files: snapshot.FolderSnapshot | None = None,
     here: KernelEnvironment = HERE,
 ) -> Draft:
-    """Draft a job of a script in a copy of ``folder`` (the script's own when it is not said).
+    """Return a draft of a script in a copy of ``folder`` (by default the script's folder).
 
-    Without ``files`` nothing of the folder is in the draft: good for a preview, not to send.
+    Without ``files`` the draft has no files of the folder: it is for a preview, not to be sent.
     """
     root = folder or script.parent
     inside = script.relative_to(root).as_posix()
@@ -317,7 +318,7 @@ def of_script(
 
 
 def results_folder(folder: Path, name: str, key: str) -> Path:
-    """Return where a job's results go. It comes from the key, so that a repeat names the same.
+    """Return the folder for a job's results. It depends on the key, so a retry names the same.
 
     >>> results_folder(Path("/data"), "my job/1", "k").as_posix()
     '/data/benchpool-results/my-job-1-8254c329'
@@ -327,7 +328,7 @@ def results_folder(folder: Path, name: str, key: str) -> Path:
 
 
 def name_of(path: str) -> str:
-    """Return the name of a job that was given none.
+    """Return the default name of a job.
 
     >>> name_of("exp/train model.ipynb")
     'train model'
@@ -337,7 +338,7 @@ def name_of(path: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a problem's text with its full stop.
+    """Return a problem's text with a full stop.
 
     >>> sentence("`y` is defined in no cell"), sentence("did you mean `x`?")
     ('`y` is defined in no cell.', 'did you mean `x`?')
@@ -346,7 +347,7 @@ def sentence(text: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name as part of a file's name."""
+    """Return a name in a form that is safe in a file name."""
     kept = "".join(each if each.isalnum() or each in "._-" else "-" for each in name)
     return kept.strip(".")[:80] or "job"
 

@@ -1,4 +1,4 @@
-"""Which inputs of an IPython session have failed: a failed one never blocks a later sending."""
+"""Failed inputs of an IPython session: they never block a later submission."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _failed: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
 
 def watch(ipython: Any) -> None:
-    """Note from now on which inputs fail, by number; once for each session."""
+    """Record from now on which inputs fail, by number. Registers once per session."""
     if ipython in _failed:
         return
     numbers = _failed[ipython] = set()
@@ -26,15 +26,15 @@ def watch(ipython: Any) -> None:
 
 
 def of(ipython: Any) -> frozenset[int]:
-    """Return the numbers of those that failed since it is watched."""
+    """Return the numbers of the inputs that failed since ``watch`` was called."""
     return frozenset(_failed.get(ipython, ()))
 
 
 def without(cells: Sequence[NotebookCell], failed: frozenset[int]) -> list[NotebookCell]:
-    """Return the cells without those that failed, unless one of them alone defines a name.
+    """Return the cells without the failed ones, or all cells if that leaves a name undefined.
 
     Args:
-        cells: Inputs with ids such as ``in-3``, and what is sent.
+        cells: Inputs with IDs such as ``in-3``, and the selected code.
         failed: Their numbers.
     """
     from benchpool.cells import choose

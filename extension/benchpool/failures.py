@@ -1,4 +1,4 @@
-"""A job's failure as an exception of the caller, with the traceback that the job wrote."""
+"""Failure of a job as an exception, with the traceback that the job wrote."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _RULE = re.compile(r"^-{20,}$")
 
 
 class JobFailed(Exception):
-    """A job ended otherwise than well.
+    """The job did not succeed.
 
-    What ``Job.result`` raises is of the job's own class as well, where that is one of Python's
-    and not an exit: ``except ValueError`` takes a job's ValueError.
+    The exception raised by ``Job.result`` also has the class of the job's exception, if that is a
+    built-in one other than an exit: ``except ValueError`` catches a job's ValueError.
 
     Attributes:
-        job: Its id.
-        error: The name of the exception that ended it; empty where there was none.
-        traceback: What the job wrote of it, with the lines of its cells or files.
+        job: ID of the job.
+        error: Name of the exception that ended it; empty if there was none.
+        traceback: Traceback that the job wrote, with the lines of its cells or files.
     """
 
     def __init__(self, message: str, job: str, error: str = "", traceback: str = "") -> None:
@@ -35,7 +35,7 @@ class JobFailed(Exception):
         return f"{self.message}\n\n{self.traceback}" if self.traceback else self.message
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows: the job's lines, without the way through our client."""
+        """Return the lines shown in a notebook: the job's traceback without benchpool's frames."""
         return [*self.traceback.splitlines(), "", f"JobFailed: {self.message}"]
 
 
@@ -43,8 +43,8 @@ def failure(message: str, job: str, log: str) -> JobFailed:
     r"""Return the exception for a job that failed.
 
     Args:
-        message: A sentence.
-        log: The end of its log.
+        message: One sentence.
+        log: The end of the job's log.
 
     >>> log = "Traceback (most recent call last):\n  x\nKeyError: 'a'\n"
     >>> raised = failure("train failed.", "3fk2", log)
@@ -57,7 +57,7 @@ def failure(message: str, job: str, log: str) -> JobFailed:
 
 
 def traceback_of(log: str) -> str:
-    """Return the last traceback of a log, with those that led to it; empty where there is none."""
+    """Return the last traceback of a log, with the chained ones before it, or an empty text."""
     lines = log.splitlines()
     heads = [at for at, line in enumerate(lines) if _HEAD in line]
     if not heads:
@@ -86,13 +86,13 @@ def _error_of(log: str, text: str) -> str:
 
 
 def _class_for(error: str) -> type[JobFailed]:
-    """Return a class that is both, where the exception is one of Python's with plain arguments."""
+    """Return a subclass of ``JobFailed`` and of the built-in exception, or ``JobFailed`` itself."""
     known = getattr(builtins, error, None)
     if not (isinstance(known, type) and issubclass(known, Exception)):
         return JobFailed
     try:
         made = type("JobFailed", (JobFailed, known), {"__module__": __name__})
         made("", "")
-    except TypeError:  # it keeps something of its own, such as the bytes that could not be decoded
+    except TypeError:  # it needs further arguments, such as the bytes that could not be decoded
         return JobFailed
     return made

@@ -25,7 +25,7 @@ def draft_of(
     key: str,
     keep: Keep | None = None,
 ) -> Draft:
-    """Return the draft of a script or notebook. Errors: those of ``submit``."""
+    """Return the draft of a script or notebook. Raises the errors of ``submit``."""
     file = what.absolute()
     if file.suffix == ".ipynb":
         options = keywords.with_parameters(dict(options))

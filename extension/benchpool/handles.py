@@ -1,4 +1,4 @@
-"""Jobs as objects of Python: send, list, follow, act. The words are those of the other ways."""
+"""Jobs as Python objects: submit, list, follow and control. The names are those of the CLI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchpool.arrays import ArrayHandle
 
 PATIENCE_S = 20.0
-"""For how long a scheduler that restarts is waited for."""
+"""Time to wait for a scheduler that restarts, in seconds."""
 
 refusals.tell_in_one_line()
 
@@ -35,7 +35,7 @@ _client: Client | None = None
 
 
 def _tell(sentence: str) -> None:
-    """Say below the cell, or in the terminal, why nothing happens."""
+    """Print a message below the cell, or in the terminal."""
     print(sentence, file=sys.stderr)
 
 
@@ -43,10 +43,11 @@ def client() -> Client:
     """Return this process's connection to the pool.
 
     Raises:
-        Unavailable: No pool is known here. NotAuthenticated: No token for it.
+        Unavailable: No pool is known here.
+        NotAuthenticated: There is no token for the pool.
     """
     global _client
-    credentials = discover(os.environ)  # anew each time: a pool that was started again has moved
+    credentials = discover(os.environ)  # read each time: a restarted pool has moved
     with _lock:
         if _client is None or _client.credentials != credentials:
             _client = Client(credentials, patience_s=PATIENCE_S, tell=_tell)
@@ -54,7 +55,7 @@ def client() -> Client:
 
 
 def disconnect() -> None:
-    """Close this process's connection to the pool, if it has one; the next use makes another."""
+    """Close this process's connection to the pool, if any. The next use opens a new one."""
     global _client
     with _lock:
         if _client is not None:
@@ -63,9 +64,9 @@ def disconnect() -> None:
 
 
 class JobHandle(JobOutcome):
-    """A job of the pool. In a notebook it shows itself live; elsewhere as a line of text.
+    """Job of the pool. A notebook shows it live, other places as a line of text.
 
-    ``job.facts`` are its facts as last read: state, reason, progress, attempt and the rest.
+    ``job.facts`` holds its state, reason, progress, attempt and other facts, as last read.
     """
 
     def __init__(self, facts: Job) -> None:
@@ -77,52 +78,52 @@ class JobHandle(JobOutcome):
 
     @property
     def id(self) -> str:
-        """Its 26 characters."""
+        """Job ID, 26 characters."""
         return self.facts.id
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the job."""
         return self.facts.name
 
     @property
     def state(self) -> str:
-        """Its state now, read from the pool (design: the eight words)."""
+        """Present state, read from the pool, such as ``queued``, ``running`` or ``succeeded``."""
         return str(self.refresh().facts.state)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it, as last read."""
+        """Whether the job has ended, as last read."""
         return self.facts.state in ENDED
 
     @property
     def why(self) -> Why:
-        """Why it waits, and when it may start."""
+        """Reason why the job waits, and an estimate of its start."""
         return client().why(self.id)
 
     @property
     def usage(self) -> JobUsage:
-        """How it used its GPUs, and what to change next time; known within seconds of its end."""
+        """GPU use of the job, with advice for the next one; available within seconds of its end."""
         return client().usage(self.id)
 
     @property
     def attempts(self) -> list[Attempt]:
-        """Its starts so far."""
+        """Starts of the job so far."""
         return client().job(self.id).attempts
 
     def refresh(self) -> JobHandle:
-        """Read its facts again."""
+        """Read the facts of the job again and return the job."""
         self.facts = client().job(self.id).job
         return self
 
     def wait(self) -> JobHandle:
-        """Wait until it has ended; look at ``state`` and ``facts.exit_code`` for how."""
+        """Wait until the job has ended and return it. See ``state`` and ``facts.exit_code``."""
         if not self.ended:
             self.facts = client().wait(self.id)
         return self
 
     def logs(self, *, attempt: int | None = None, worker: int = 0) -> str:
-        """Return the log so far, of the latest attempt unless another is named."""
+        """Return the log so far, by default that of the latest attempt."""
         pieces: list[bytes] = []
         offset = 0
         while True:
@@ -139,7 +140,7 @@ class JobHandle(JobOutcome):
             yield piece.text
 
     def pause(self, reason: str | None = None) -> JobHandle:
-        """Take it off its GPUs, keeping its progress, until it is resumed."""
+        """Pause the job: it leaves its GPUs and keeps its progress until it is resumed."""
         return self._acted(client().pause(self.id, reason))
 
     def resume(self, reason: str | None = None) -> JobHandle:
@@ -147,7 +148,7 @@ class JobHandle(JobOutcome):
         return self._acted(client().resume(self.id, reason))
 
     def cancel(self, reason: str | None = None) -> JobHandle:
-        """End it for good."""
+        """Cancel the job permanently."""
         return self._acted(client().cancel(self.id, reason))
 
     def change(
@@ -160,7 +161,7 @@ class JobHandle(JobOutcome):
         project: str | None = None,
         gpu_models: Sequence[str] | None = None,
     ) -> JobHandle:
-        """Give it another priority, size, time limit, project or GPU models; the rest stays."""
+        """Change the job's priority, size, time limit, project or GPU models; the rest stays."""
         changed = client().change(
             self.id,
             priority=priority,
@@ -173,11 +174,11 @@ class JobHandle(JobOutcome):
         return self._acted(changed)
 
     def rename(self, name: str) -> JobHandle:
-        """Give it another name, at any time; everything else stays."""
+        """Rename the job; possible at any time. The rest stays."""
         return self._acted(client().rename(self.id, name))
 
     def note(self, text: str = "") -> JobHandle:
-        """Write a note on it, at any time; without a text the note is removed."""
+        """Set the job's note; possible at any time. An empty text removes the note."""
         return self._acted(client().note(self.id, text))
 
     def _acted(self, facts: Job) -> JobHandle:
@@ -262,26 +263,26 @@ def submit(
     array: Any = None,
     **options: Any,
 ) -> JobHandle | ArrayHandle:
-    """Send a script, a notebook or a function to the pool and return its job.
+    """Submit a script, a notebook or a function to the pool and return its job.
 
-    A script runs in a copy of the current folder, or of its own when it lies elsewhere; a notebook
-    in its own folder; a function in the current one, with the code of this session that it needs.
-    All run with the Python that runs this.
+    A script runs in a copy of the current folder, or of its own folder if it is elsewhere. A
+    notebook runs in its own folder. A function runs in the current folder, with the code of this
+    session that it needs. All use the Python that runs this call.
 
     Args:
         what: A ``.py`` or ``.ipynb`` file, or a function.
-        args: Arguments of a script or function. Keywords that are no options are a function's, or
-            parameters of a notebook.
-        key: Makes a repeat with the same key harmless.
-        keep: Names of a notebook whose values come back, for ``job["model"]``; without it those
-            that the cells define last, up to 256 MiB. What a function returns always does.
-        pickle: What of it has no safe format is pickled; reading it then runs what the job wrote.
-        array: Of a script or notebook: run it once for each of these task numbers, ``"0-31%4"`` for
-            at most 4 at a time; ``array[7]`` of what is returned is the job of task 7.
+        args: Arguments of a script or function. Keywords other than the options below are
+            arguments of a function, or parameters of a notebook.
+        key: Makes a retry with the same key harmless.
+        keep: Names of a notebook whose values are returned, for ``job["model"]``. By default those
+            that the cells define last, up to 256 MiB. The result of a function is always returned.
+        pickle: Pickle returned values that have no safe format. Reading them runs code of the job.
+        array: For a script or notebook: run it once for each of these task numbers. ``"0-31%4"``
+            runs at most 4 at a time. ``array[7]`` of the result is the job of task 7.
 
     Raises:
-        InvalidInput: There is no such file, or something in it is known to fail.
-        Refused: A rule of the pool says no, with the numbers.
+        InvalidInput: The file does not exist, or a part of it is known to fail.
+        Refused: A rule of the pool rejects the job. The message has the numbers.
     """
     if callable(what):
         from benchpool.functions import sending
@@ -310,16 +311,20 @@ def jobs(
     limit: int = 100,
     **more: Any,
 ) -> list[JobHandle]:
-    """Return jobs, newest first: one's own, or with ``all`` every one that one may see.
+    """Return your jobs, newest first, or with ``all`` every job that you may see.
 
-    What else ``benchpool jobs`` can be asked for is taken by the name of its option.
+    Further keyword arguments are the other options of ``benchpool jobs``.
     """
     found = client().jobs(all_=all, project=project, state=state, limit=limit, **more)
     return [JobHandle(each) for each in found]
 
 
 def job(id_: str) -> JobHandle:
-    """Return the job with this id, or with an id that begins so (at least 4 characters)."""
+    """Return the job with this ID, or with an ID that starts with it (at least 4 characters).
+
+    Raises:
+        NotFound: No visible job matches, or several do.
+    """
     if len(id_) >= 26:
         return JobHandle(client().job(id_).job)
     found = [each for each in client().jobs(all_=True) if len(id_) >= 4 and each.id.startswith(id_)]
@@ -333,17 +338,17 @@ def job(id_: str) -> JobHandle:
 
 
 def quota(user: str | None = None) -> Quota:
-    """Return the build quota and the projects of a user; one's own by default."""
+    """Return the build quota and the projects of a user, by default your own."""
     return client().quota(user)
 
 
 def status() -> Status:
-    """Return the pool in one object; ``print(benchpool.status().text)`` is its sentence."""
+    """Return the state of the pool. ``print(benchpool.status().text)`` prints a summary."""
     return client().status()
 
 
 def send(draft: Draft) -> JobHandle:
-    """Say what may fail in a draft, upload what the pool lacks of it, and submit it."""
+    """Report problems of a draft, upload the contents that the pool lacks, and submit it."""
     say_problems(draft)
     if draft.values.bytes or draft.submission.deadline is not None:
         preview = client().preview(draft.submission)
@@ -354,6 +359,10 @@ def send(draft: Draft) -> JobHandle:
 
 
 def say_problems(draft: Draft) -> None:
-    """Say what may fail in a draft. Errors: InvalidInput for what is known to fail."""
+    """Report possible problems of a draft.
+
+    Raises:
+        InvalidInput: A part of the draft is known to fail.
+    """
     for problem in draft.check().problems:
         _tell(f"{draft.place(problem)}{drafts.sentence(problem.text)}")

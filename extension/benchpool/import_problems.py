@@ -1,4 +1,4 @@
-"""Imports of a draft that would fail in the job, asked of the Python that will run it."""
+"""Imports of a draft that would fail in the job, checked with the Python that will run it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from benchpool_scheduler.client.imports import (
 
 
 def checked(draft: Draft, script: Path | None, here: KernelEnvironment) -> Draft:
-    """Return the draft with what is wrong with its imports and code among its problems.
+    """Return the draft with the problems of its imports and code added.
 
-    What runs in another image than this process cannot be asked for; then that is said.
+    Code that runs in another image than this process cannot be checked; this is reported.
 
     Args:
-        script: The file of a script, None for cells.
+        script: File of the script, or None for cells.
     """
     delta = _delta(draft, script, here)
     found = [*draft.problems, *_problems(draft, script, here, delta)]
@@ -42,15 +42,15 @@ def checked(draft: Draft, script: Path | None, here: KernelEnvironment) -> Draft
 
 
 def problems(draft: Draft, script: Path | None, here: KernelEnvironment) -> list[Problem]:
-    """Return what is wrong with the imports of a draft, and which packages go along with it.
+    """Return the problems of a draft's imports, and the packages that are sent with it.
 
-    It takes as long as its Python and the installer of packages answer.
+    Takes as long as its Python and the package installer need to answer.
     """
     return _problems(draft, script, here, _delta(draft, script, here))
 
 
 def _delta(draft: Draft, script: Path | None, here: KernelEnvironment) -> EnvironmentDelta:
-    """Return what of this Python goes along: of cells and notebooks in the image of this server."""
+    """Return the packages to send: only for cells and notebooks in the image of this server."""
     submission = draft.submission
     of_here = submission.image is not None and submission.image == here.image
     if script is not None or submission.interpreter is None or not of_here:
@@ -94,7 +94,7 @@ def _problems(
 
 
 def _shell(cells: Sequence[CellChoice]) -> bool:
-    """Tell whether a cell runs commands of the shell, which may make files."""
+    """Return whether a cell runs shell commands, which may create files."""
     return any(line.lstrip().startswith("!") for cell in cells for line in cell.run.split("\n"))
 
 
@@ -107,6 +107,6 @@ def _level(found: MissingModule) -> Level:
 
 
 def in_order(found: list[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the errors first, and last what is only said."""
+    """Return problems ordered by severity: errors first, information last."""
     levels = get_args(Level)
     return tuple(sorted(found, key=lambda each: levels.index(each.level)))

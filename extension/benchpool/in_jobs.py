@@ -1,8 +1,8 @@
-"""``benchpool`` in a job whose Python has none: the parts that need the standard library alone.
+"""``benchpool`` in a job whose Python lacks it: the parts that need only the standard library.
 
-It is the package's ``__init__`` in the file that ``benchpool_scheduler.worker.job_package`` makes.
-Where the job's Python has benchpool itself, that one takes its place, whole. Works on every Python
-from 3.9.
+This is the package's ``__init__`` in the file that ``benchpool_scheduler.worker.job_package``
+makes. If the job's Python has benchpool installed, that package is used as a whole instead. Works
+on every Python from 3.9.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def _installed() -> ModuleSpec | None:
-    """Return the benchpool that is found without the file that this one is in."""
+    """Return the spec of a benchpool installed outside this module's file, or None."""
     own, before = os.path.dirname(os.path.dirname(__file__)), list(sys.path)
     sys.path[:] = [each for each in before if each != own]
     try:

@@ -1,4 +1,4 @@
-"""What becomes of a job, for its caller: waiting, failing and values, as of a future."""
+"""Outcome of a job for its caller: waiting, failure and values, with the interface of a future."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOG_TAIL = 1 << 16
-"""Bytes of a log's end in which the traceback is looked for."""
+"""Size of the end of a log in which the traceback is searched, in bytes."""
 
 
 class JobOutcome:
-    """Waiting for a job and its values; ``concurrent.futures.Future`` has the same words.
+    """Waiting for a job and reading its values, with the methods of ``concurrent.futures.Future``.
 
-    ``await job`` and ``job.result()`` give the same.
+    ``await job`` and ``job.result()`` return the same.
     """
 
     facts: Job
@@ -55,27 +55,27 @@ class JobOutcome:
     # ------------------------------------------------------------------ waiting
 
     def done(self) -> bool:
-        """Say whether it has ended, as read from the pool."""
+        """Return whether the job has ended, as read from the pool."""
         return self._now() in ENDED
 
     def running(self) -> bool:
-        """Say whether it runs, as read from the pool."""
+        """Return whether the job is running, as read from the pool."""
         return self._now() is State.RUNNING
 
     def cancelled(self) -> bool:
-        """Say whether it was cancelled, as read from the pool."""
+        """Return whether the job was cancelled, as read from the pool."""
         return self._now() is State.CANCELLED
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait until it has ended; return what a function returned, else its values by name.
+        """Wait until the job has ended; return the result of its function, else its values by name.
 
         Args:
-            timeout: Seconds to wait at most; None waits to the end.
+            timeout: Maximum time to wait, in seconds; None waits until the end.
 
         Raises:
-            JobFailed: It failed; the traceback of its cells is in the text.
-            concurrent.futures.CancelledError: It was cancelled.
-            TimeoutError: It has not ended in time; it runs on.
+            JobFailed: The job failed; the text contains the traceback.
+            concurrent.futures.CancelledError: The job was cancelled.
+            TimeoutError: The job did not end in time; it continues to run.
         """
         failed = self.exception(timeout)
         if failed is not None:
@@ -86,7 +86,10 @@ class JobOutcome:
         return self[RESULT] if RESULT in {*values, *values.left_out} else None
 
     def exception(self, timeout: float | None = None) -> JobFailed | None:
-        """Wait until it has ended; return why it failed, or None. Errors: as ``result``."""
+        """Wait until the job has ended; return why it failed, or None.
+
+        Raises the same errors as ``result``, except JobFailed.
+        """
         self._wait(timeout)
         if self.facts.state is State.CANCELLED:
             raise CancelledError(f"job {self.facts.id[:8]} ({self.facts.name}) was cancelled")
@@ -98,7 +101,10 @@ class JobOutcome:
         return failure(message, self.facts.id, log)
 
     def add_done_callback(self, function: Callable[[Self], object]) -> None:
-        """Call a function with this job when it has ended, or now if it has; in another thread."""
+        """Call a function with this job in another thread when the job has ended.
+
+        If it has ended already, the function is called at once, perhaps in the calling thread.
+        """
         watch = self._watched()
 
         def call() -> None:
@@ -121,9 +127,10 @@ class JobOutcome:
         return value
 
     def _result_or_failure(self) -> tuple[Any, Exception | None]:
-        """Return what ``result`` returns or raises.
+        """Return what ``result`` returns, and the exception that it raises.
 
-        Raised through a thread, the cancelling of a job would be that of the caller's own task.
+        If the exception were raised in a thread, a cancelled job would cancel the caller's own
+        task.
         """
         try:
             return self.result(), None
@@ -155,12 +162,12 @@ class JobOutcome:
     # ------------------------------------------------------------------ values
 
     def __getitem__(self, name: str) -> Any:
-        """Wait until it has ended; return the value that its cells have left in a name.
+        """Wait until the job has ended; return the value that its cells left in a name.
 
-        Also of a job that failed: what the cells before had left is there.
+        A failed job has the values that its earlier cells left.
 
         Raises:
-            KeyError: Nothing of that name was kept; the text says why, and what was.
+            KeyError: No value of that name was kept. The text gives the reason and the names kept.
         """
         self._wait(None)
         values = self.values
@@ -172,7 +179,7 @@ class JobOutcome:
 
     @property
     def values(self) -> StoredValues:
-        """The values that its cells have left, by name, as far as they are there now."""
+        """Values that the job's cells have left so far, by name."""
         if self._values is None:
             own = self.facts.user == self._client().quota().user
             found = StoredValues(self._results() / FOLDER, pickles=own, device="cpu")
@@ -183,10 +190,10 @@ class JobOutcome:
 
     @property
     def metrics(self) -> Any:
-        """What it has reported so far: a DataFrame where pandas is installed, else a list of rows.
+        """Metrics reported so far: a DataFrame if pandas is installed, else a list of rows.
 
-        A row for each step: ``step``, ``attempt``, ``after_s`` (seconds since the first report)
-        and a value for each name, thinned to 1,000 points a name.
+        There is one row for each step: ``step``, ``attempt``, ``after_s`` (seconds since the first
+        report) and a value for each name, thinned to 1,000 points per name.
         """
         found = rows_of(self._client().job_metrics(self.facts.id))
         try:
@@ -197,7 +204,7 @@ class JobOutcome:
 
     @property
     def files(self) -> list[Path]:
-        """The files of its results that can be read here, sorted."""
+        """Result files of the job that can be read here, sorted."""
         folder = self._results()
         return sorted(
             path
@@ -207,7 +214,7 @@ class JobOutcome:
 
     @property
     def notebook(self) -> Path | None:
-        """The executed copy of the cells or notebook that it ran; None where there is none yet."""
+        """Executed copy of the cells or the notebook; None if there is none yet."""
         submission = self._client().submission(self.facts.id)
         if not isinstance(submission.entry, NotebookEntry):
             return None
@@ -215,7 +222,7 @@ class JobOutcome:
         return copy if copy.is_file() else None
 
     def _results(self, submission: JobSubmission | None = None) -> Path:
-        """Return the folder of its results: the sender's, else one that is fetched for now."""
+        """Return the folder of the results: the submitter's, else a temporary copy."""
         if self._fetched is not None:
             return Path(self._fetched.name)
         client = self._client()
@@ -235,7 +242,7 @@ class JobOutcome:
 
 
 def rows_of(found: JobMetrics) -> list[dict[str, float | None]]:
-    """Return curves as one row for each step of an attempt.
+    """Return metrics as one row for each step of an attempt.
 
     >>> from benchpool_scheduler.contract import Curve
     >>> loss = Curve("loss", [1, 2], [0.5, 0.25], [0.0, 1.0], [1, 1], None, None, None)
@@ -260,11 +267,11 @@ def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
 
 
 class Watch:
-    """A thread that waits for the end of a job, and tells of it.
+    """Thread that waits for the end of a job and then calls the registered functions.
 
     Attributes:
         over: Set when there is an outcome.
-        failed: The pool could not be asked any more.
+        failed: The pool could not be reached any more.
     """
 
     def __init__(self, client: Client, facts: Job) -> None:
@@ -277,13 +284,13 @@ class Watch:
         threading.Thread(target=self._run, args=(client,), daemon=True).start()
 
     def outcome(self) -> Job:
-        """Return the job's facts at its end. Errors: those of the pool's client."""
+        """Return the job's facts at its end. Raises the errors of the pool's client."""
         if self._error is not None:
             raise self._error
         return self._facts
 
     def then(self, function: Callable[[], object]) -> None:
-        """Call a function at the end, or now."""
+        """Call a function at the end of the job, or now if it has ended."""
         with self._lock:
             if not self.over.is_set():
                 self._functions.append(function)
@@ -294,7 +301,7 @@ class Watch:
         try:
             if self._facts.state not in ENDED:
                 self._facts = client.wait(self._facts.id)
-        except Exception as failed:  # it is raised again where somebody waits
+        except Exception as failed:  # raised again in the waiting thread
             self._error, self.failed = failed, True
         with self._lock:
             self.over.set()

@@ -1,9 +1,9 @@
-"""Lets every Python of a job write its stacks at a signal, also while it hangs.
+"""Signal handler that makes every Python of a job write its stacks, even while it hangs.
 
-It lies as ``benchpool_stacks`` in the file that ``benchpool_scheduler.worker.job_package`` makes,
-and is called at the start of each Python (``job_startup``). Python's own ``faulthandler`` writes.
-What it writes lies in the memory of the process, under a name by which the scheduler finds it.
-Standard library only, on every Python from 3.9.
+It is ``benchpool_stacks`` in the file that ``benchpool_scheduler.worker.job_package`` makes, and is
+called at the start of each Python (``job_startup``). Python's own ``faulthandler`` writes the
+stacks into memory of the process, under a name by which the scheduler finds them. Standard library
+only, on every Python from 3.9.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import signal
 
 NAME = "benchpool-stacks"
 FROM_FIRST = 6
-"""The signal, counted from the first for real time; as ``benchpool_scheduler.worker.stacks``."""
+"""Offset of the signal from SIGRTMIN; the same as in ``benchpool_scheduler.worker.stacks``."""
 
 _own: list[int] = []
 
 
 def arrange() -> None:
-    """Let the signal write the stacks of all threads; again in each process that is forked."""
+    """Install the signal handler that writes the stacks of all threads, also after each fork."""
     if hasattr(os, "memfd_create"):
         _again()
         os.register_at_fork(after_in_child=_again)

@@ -1,8 +1,8 @@
-"""Begins with every Python of a job: it shows stacks, trainers report, runs of trackers go on.
+"""Startup hook of every Python in a job: shows stacks, lets trainers report and trackers resume.
 
-It is ``sitecustomize`` in the file that ``benchpool_scheduler.worker.job_package`` makes, stands in
-nobody's way (another ``sitecustomize`` of the job's Python runs after it), and for curves costs
-nothing until one of these libraries is imported. Standard library only, on every Python from 3.9.
+It is ``sitecustomize`` in the file that ``benchpool_scheduler.worker.job_package`` makes. Another
+``sitecustomize`` of the job's Python runs after it. For metrics it costs nothing until one of these
+libraries is imported. Standard library only, on every Python from 3.9.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ HOOKS = {
     "wandb": "wandb",
     "torch.utils.tensorboard.writer": "tensorboard",
 }
-"""The module after whose import something is done, and the library's name in BENCHPOOL_HOOKS."""
+"""Module after whose import the hook runs, and the library's name in BENCHPOOL_HOOKS."""
 TRACKERS = {
     **dict.fromkeys(("mlflow", "trackio", "tensorboard"), "begins another run in each attempt"),
     "wandb": "has no link at the job",
 }
-"""Those with runs, and what is missing where ours fails; the others report curves."""
+"""Trackers, and what is missing if benchpool's hook fails; the other libraries report metrics."""
 
 
 def wanted(chosen: str | None) -> set[str]:
-    """Return which libraries something is added to: all, or those that ``BENCHPOOL_HOOKS`` names.
+    """Return the libraries to hook: all, or those that ``BENCHPOOL_HOOKS`` names.
 
     >>> len(wanted(None)), wanted("none"), sorted(wanted("keras, tqdm"))
     (8, set(), ['keras', 'tqdm'])
@@ -47,7 +47,7 @@ def wanted(chosen: str | None) -> set[str]:
 
 
 class HookFinder:
-    """Finds the modules that are waited for, as everybody else would, and acts after their import.
+    """Import hook that finds modules as usual and runs benchpool's hooks after their import.
 
     Args:
         names: The libraries that may report.
@@ -59,7 +59,7 @@ class HookFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module is, for one that is waited for; None leaves it to others."""
+        """Return the spec of a hooked module, or None for any other module."""
         library = HOOKS.get(name)
         if library not in self._names:
             return None
@@ -81,7 +81,7 @@ class HookFinder:
         try:
             loader.exec_module = exec_module
         except AttributeError:
-            return  # a loader that takes none: its module reports nothing
+            return  # a loader that accepts no attribute: its module reports nothing
 
 
 def _hook(library: str, module: ModuleType) -> None:
@@ -94,8 +94,8 @@ def _hook(library: str, module: ModuleType) -> None:
 
 
 def _run_other(own: str) -> None:
-    """Run the ``sitecustomize`` that this one stands before, if there is one."""
-    # Only what comes later: one that stands before this one has run, and has led here.
+    """Run the next ``sitecustomize`` on the path, if there is one."""
+    # Only later entries: an earlier ``sitecustomize`` has already run, and has led here.
     places = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     spec = PathFinder.find_spec("sitecustomize", places)
     if spec is not None and spec.loader is not None:
@@ -104,7 +104,7 @@ def _run_other(own: str) -> None:
 
 
 def _arrange_stacks() -> None:
-    """Let a signal write what this Python is doing; not where that is not there."""
+    """Let a signal write the stacks of this Python, if the module for it is available."""
     with suppress(ImportError):
         import_module("benchpool_stacks").arrange()
 

@@ -1,4 +1,4 @@
-"""Which values of a job come back to its sender. Pure."""
+"""Values of a job that are returned to its submitter. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from benchpool_scheduler.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which values a job's cells leave behind.
+    """Values that a job's cells store.
 
     Attributes:
-        names: In the order in which they are defined; None for those that the selection defines
-            or changes, while there is room for them.
-        pickle: What has no safe format is pickled.
-        returns: The value of the last expression is the job's result, as of a function.
+        names: Names in the order of their definition; None for those that the selection defines
+            or changes, up to the size limit.
+        pickle: Values without a safe format are pickled.
+        returns: The value of the last expression is the job's result, as for a function.
     """
 
     names: tuple[str, ...] | None = None
@@ -25,14 +25,18 @@ class Keep:
 
     @classmethod
     def asked(cls, names: Sequence[str] | None, pickle: bool) -> Keep:
-        """Return what a user asked for. Errors: InvalidInput for what is no name."""
+        """Return the choice of a user.
+
+        Raises:
+            InvalidInput: An entry is not a valid name.
+        """
         for name in names or ():
             if not name.isidentifier():
                 raise InvalidInput(f"keep: {name!r} is no name of a value.", field="keep")
         return cls(None if names is None else tuple(names), pickle)
 
     def of(self, left: tuple[str, ...]) -> dict[str, object]:
-        """Return what the runner is told; ``left`` are the names for None.
+        """Return the instructions for the runner; ``left`` replaces names that are None.
 
         >>> Keep().of(("a",))
         {'names': ['a'], 'asked': False, 'pickle': False, 'returns': False}

@@ -1,8 +1,8 @@
-"""Where this notebook or terminal runs, as the spawner has written it into the environment.
+"""Environment of this notebook or terminal, read from the variables that the spawner sets.
 
-On one machine jobs see the same files and the same Python. In a pod of a cluster a job runs in the
-notebook's own image; the folder is there as well only where the home volume can be mounted by many
-pods at the same time. Else the folder's files go with the job.
+On one machine, jobs see the same files and the same Python. In a pod of a cluster, a job runs in
+the notebook's own image. The folder is available there only if many pods can mount the home volume
+at the same time. Otherwise the folder's files are sent with the job.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from benchpool_scheduler.client.imports.unseen import HOME, IMAGE, SHARED
 
 @dataclass(frozen=True, slots=True)
 class KernelEnvironment:
-    """What a job sees of the image and the files that this process has.
+    """Image and files of this process that a job sees.
 
     Attributes:
-        image: The container image that this runs in, None outside of a cluster.
-        files_travel: A job does not see this folder unless its files go with it.
+        image: Container image of this process; None outside a cluster.
+        files_travel: Whether the folder's files must be sent with a job.
     """
 
     image: str | None = None
@@ -27,7 +27,7 @@ class KernelEnvironment:
 
 
 def kernel_environment(environ: Mapping[str, str]) -> KernelEnvironment:
-    """Return what the spawner wrote into these variables.
+    """Return the environment described by these variables.
 
     >>> kernel_environment({})
     KernelEnvironment(image=None, files_travel=False)

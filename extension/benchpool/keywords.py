@@ -1,4 +1,4 @@
-"""The options of ``submit`` as keyword arguments of Python: their signature and what it says."""
+"""Options of ``submit`` as Python keyword arguments, with their signature and help text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from benchpool_scheduler.contract.options import OPTIONS, SubmitOption, value_of
 
 MAPPINGS = {"env": "str", "parameters": "object"}
-"""Fields that Python gives as a mapping, with the type of its values."""
+"""Options that take a mapping in Python, with the type of its values."""
 
 NAMES = frozenset(option.name for option in OPTIONS)
 
 
 def parameter(option: SubmitOption) -> inspect.Parameter:
-    """Return an option as a keyword argument.
+    """Return the keyword parameter for an option.
 
     >>> str(parameter(OPTIONS[0]))
     'gpus: int = 1'
@@ -39,7 +39,7 @@ def parameter(option: SubmitOption) -> inspect.Parameter:
 
 
 def describe(function: Callable[..., Any]) -> None:
-    """Give a function that takes ``**options`` their signature, and a line for each in its help."""
+    """Replace ``**options`` in a function's signature by the options, and add them to its help."""
     signature = inspect.signature(function)
     before = [it for it in signature.parameters.values() if it.kind is not it.VAR_KEYWORD]
     function.__dict__["__signature__"] = signature.replace(
@@ -50,7 +50,7 @@ def describe(function: Callable[..., Any]) -> None:
 
 
 def with_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which what is none is a parameter of the notebook.
+    """Return options in which every unknown name is a parameter of the notebook.
 
     >>> with_parameters({"gpus": 2, "lr": 0.1, "parameters": {"seed": 1}})
     {'gpus': 2, 'parameters': {'seed': 1, 'lr': 0.1}}
@@ -77,7 +77,7 @@ def _lines() -> Iterator[str]:
 
 
 class _Shown(str):
-    """An annotation that is shown without quotes."""
+    """Annotation shown without quotes."""
 
     __slots__ = ()
 

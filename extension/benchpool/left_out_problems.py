@@ -1,4 +1,4 @@
-"""What of a folder does not travel with a draft, among what is said of it."""
+"""Files of a folder that are not sent with a draft, reported among its problems."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from benchpool_scheduler.client.snapshot import FolderSnapshot
 
 
 def of(files: FolderSnapshot | None) -> tuple[Problem, ...]:
-    """Return what travels and what does not; nothing when all does."""
+    """Return what is sent and what is not, or nothing if everything is sent."""
     return tuple(Problem("info", each) for each in (files.sentences() if files else ()))

@@ -1,4 +1,4 @@
-"""Values of a notebook's kernel that go along with a job, as files among the job's own."""
+"""Values of a notebook's kernel that are sent with a job, as files among the job's own."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.worker.records import VALUES
 
 MOST_BYTES = 8 << 30
-"""More is not even written; the pool's own limit is lower."""
+"""Limit for written values, in bytes; the pool's own limit is lower."""
 
 PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LiveValues:
-    """Values that were written: ``names`` with what each is, files, and their contents by hash."""
+    """Written values: ``names`` with descriptions, the files, and their contents by hash."""
 
     names: tuple[str, ...] = ()
     files: tuple[SnapshotFile, ...] = ()
@@ -28,18 +28,18 @@ class LiveValues:
 
     @property
     def bytes(self) -> int:
-        """Size of all files together."""
+        """Total size of the files, in bytes."""
         return sum(file.size for file in self.files)
 
 
 def of_folder(folder: Path, said: str) -> LiveValues:
-    """Return what a kernel wrote into a folder. The files stay there until they are uploaded.
+    """Return the values that a kernel wrote into a folder. The files stay there until the upload.
 
     Args:
-        said: What ``values.sending.write`` answered.
+        said: The answer of ``values.sending.write``.
 
     Raises:
-        InvalidInput: Something of it cannot travel; the sentence names it and why.
+        InvalidInput: A value cannot be sent; the message names it and the reason.
     """
     left_out = json.loads(said)["left_out"]
     if left_out:

@@ -1,6 +1,6 @@
-"""``%%train``: send a cell, with the earlier cells of this session that it needs, to the pool.
+"""``%%train``: submit a cell, with the earlier cells of this session that it needs, to the pool.
 
-``%%serve`` sends it as a service; see ``serve_magic``.
+``%%serve`` starts it as a service; see ``serve_magic``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def register(ipython: Any) -> None:
-    """Make our magics known to an IPython session; what they need is loaded when it is used."""
+    """Register the magics in an IPython session. Their dependencies load on first use."""
     failed_inputs.watch(ipython)
     for name, does in ((TRAIN, train), (SERVE, _serve)):
         # With its docstring, which `%%train?` shows.
@@ -41,7 +41,7 @@ def register(ipython: Any) -> None:
 
 
 def _explain(name: str, line: str) -> None:
-    """Print the options of a magic of ours: ``%train --help``. Without a cell nothing is sent."""
+    """Print the options of a magic: ``%train --help``. Without a cell nothing is submitted."""
     from benchpool import serve_magic
 
     parser = {TRAIN: _parser, SERVE: serve_magic.parser}[name]()
@@ -56,17 +56,17 @@ def _explain(name: str, line: str) -> None:
 
 
 def _serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
-    """Serve a cell at an address of the Hub; ``%serve --help`` lists the options."""
+    """Serve a cell at an address of the Hub. ``%serve --help`` lists the options."""
     from benchpool import serve_magic
 
     return serve_magic.serve(ipython, line, cell)
 
 
 def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
-    """Send a cell to the training pool.
+    """Submit a cell to the training pool.
 
-    It takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``, and some of
-    its own; ``%train --help`` lists all.
+    Takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``, and some of its
+    own. ``%train --help`` lists all.
     """
     from benchpool import handles
     from benchpool_scheduler.errors import BenchpoolError
@@ -92,14 +92,14 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
 
 
 def session_of(ipython: Any, cell: str) -> tuple[Sequence[NotebookCell], KnownBeside]:
-    """Return the cells of a session with the one that is sent, and what its kernel says."""
+    """Return the cells of a session with the submitted one, and the kernel's answer."""
     history = list(ipython.user_ns.get("In", []))
     cells = failed_inputs.without(cells_of(history, cell), failed_inputs.of(ipython))
     return cells, _seen(cells, ipython.user_ns)
 
 
 def _seen(cells: Sequence[NotebookCell], namespace: dict[str, Any]) -> KnownBeside:
-    """Return what this kernel says: it is asked in its own process."""
+    """Return the answer of this kernel, queried in its own process."""
     from benchpool.cells import KnownBeside, names_of
     from benchpool.kernel import question
 
@@ -108,10 +108,10 @@ def _seen(cells: Sequence[NotebookCell], namespace: dict[str, Any]) -> KnownBesi
 
 
 def read_options(line: str) -> JobOptions:
-    """Read the words after ``%%train``.
+    """Return the options after ``%%train``.
 
     Raises:
-        InvalidInput: A word is unknown or a number is none.
+        InvalidInput: A word is unknown, or a number is invalid.
 
     >>> read_options("--gpus 2 --name 'my job'").name
     'my job'
@@ -126,7 +126,7 @@ def read_options(line: str) -> JobOptions:
 
 
 def names_sent(line: str) -> list[str]:
-    """Return the names after ``--send``, whose values go along.
+    """Return the names after ``--send``, whose values are sent.
 
     >>> names_sent("--gpus 2 --send X_train --send y_train")
     ['X_train', 'y_train']
@@ -135,7 +135,11 @@ def names_sent(line: str) -> list[str]:
 
 
 def own_values(names: Sequence[str], folder: Path, pickle: bool) -> LiveValues:
-    """Write values of this session into a folder. Errors: InvalidInput for what cannot travel."""
+    """Write values of this session into a folder and return them.
+
+    Raises:
+        InvalidInput: A value cannot be sent.
+    """
     from benchpool.live_values import MOST_BYTES, LiveValues, of_folder
     from benchpool.values import sending
 
@@ -148,14 +152,14 @@ SWEEP_OPTIONS: Mapping[str, type] = {
     "trials": int, "method": str, "metric": str, "at_once": int, "stop_early": str,
     "gpu_hours": float, "good_enough": float, "patience": int,
 }  # fmt: skip
-"""Options that go with ``--sweep``, as in ``benchpool submit``."""
+"""Options that accompany ``--sweep``, as in ``benchpool submit``."""
 
 
 def read_plan(line: str) -> SweepPlan | None:
-    """Return the sweep or array that the words after ``%%train`` ask for, None for neither.
+    """Return the sweep or array requested by the words after ``%%train``, or None.
 
     Raises:
-        InvalidInput: Values make no sense, or an option of a sweep stands alone.
+        InvalidInput: A value is invalid, or an option of a sweep is used without a sweep.
 
     >>> read_plan("--sweep lr=0.1,0.2 --at-once 2").max_concurrent
     2
@@ -183,10 +187,10 @@ def read_plan(line: str) -> SweepPlan | None:
 
 
 def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
-    """Return the session's inputs in the order in which they ran, and the cell, selected.
+    """Return the session's inputs in the order in which they ran, and the submitted cell, selected.
 
-    The last entry of the history is the sending itself. Earlier sendings ran elsewhere, and what
-    does not parse never ran. Cells are called by the numbers that the kernel shows beside them.
+    The last entry of the history is the submission itself. Earlier submissions ran elsewhere, and
+    cells that do not parse never ran. Cells have the numbers that the kernel shows beside them.
     """
     from benchpool.cells import NotebookCell, magics
 
@@ -200,9 +204,9 @@ def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
 
 
 def below_the_magic(cell: str) -> str:
-    """Return a cell with a line in the place of the magic's own, so that lines keep their numbers.
+    """Return a cell with a comment in place of the magic's line, so that lines keep their numbers.
 
-    The options of that line may hold secrets, so they stay here.
+    The options of that line may contain secrets, so they are not sent.
 
     >>> below_the_magic("fit(model)")
     '# %%train\\nfit(model)'
@@ -216,7 +220,7 @@ def draft_of(
     environ: Any,
     seen: KnownBeside | None = None,
 ) -> Draft:
-    """Draft the job: in this folder, with this Python."""
+    """Return a draft of the job, in this folder and with this Python."""
     from benchpool import drafts, import_problems
     from benchpool.kernel_environment import kernel_environment
 

@@ -1,4 +1,4 @@
-"""The words behind ``%%train`` and ``%%serve``: how they are read, refused and explained."""
+"""Words after ``%%train`` and ``%%serve``: parsing, error messages and help."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ if TYPE_CHECKING:
 
 
 class HelpAsked(Exception):
-    """A line has ``--help``: its text lists the options of the magic."""
+    """The line has ``--help``. The text lists the options of the magic."""
 
 
 class MagicParser(argparse.ArgumentParser):
-    """Reads the words behind a magic; what is wrong with them is told as the pool tells it."""
+    """Parser of the words after a magic; errors have the form of the pool's errors."""
 
     def words(self, line: str) -> dict[str, Any]:
-        """Return what a line says, by option. Errors: HelpAsked, InvalidInput."""
+        """Return the options of a line by name.
+
+        Raises:
+            HelpAsked: The line has ``--help``.
+            InvalidInput: The line has an invalid word.
+        """
         said = uncommented(line)
         try:
             words = shlex.split(said)
@@ -30,11 +35,15 @@ class MagicParser(argparse.ArgumentParser):
         return vars(self.parse_args(words))
 
     def help_text(self) -> str:
-        """Return all options, with what they do."""
+        """Return all options with their descriptions."""
         return self.format_help().rstrip()
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words. Errors: InvalidInput."""
+        """Reject the words.
+
+        Raises:
+            InvalidInput: Always.
+        """
         from benchpool_scheduler.errors import InvalidInput
 
         raise InvalidInput(
@@ -63,7 +72,7 @@ def uncommented(line: str) -> str:
 
 
 def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
-    """Return what reads these options of ``submit`` behind a magic, and values that go along."""
+    """Return the parser for these options of ``submit`` after a magic, and for values to send."""
     from benchpool_scheduler.contract.options import value_of
 
     parser = MagicParser(prog=f"%%{magic}", add_help=False, allow_abbrev=False)
@@ -91,5 +100,5 @@ def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
 
 
 def _plain(text: str) -> str:
-    """Return a text as argparse prints it unchanged."""
+    """Return a text that argparse prints unchanged."""
     return text.replace("%", "%%")

@@ -1,4 +1,4 @@
-"""The cells of a notebook file, for the analysis."""
+"""Cells of a notebook file, for the analysis."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from benchpool_scheduler.client import notebooks
 
 
 def read(path: Path) -> list[NotebookCell]:
-    """Return all cells of a notebook, code cells selected. Errors: InvalidInput."""
+    """Return all cells of a notebook, with the code cells selected.
+
+    Raises:
+        InvalidInput: The notebook cannot be read.
+    """
     cells, _ = read_with_metadata(path)
     return cells
 
 
 def read_with_metadata(path: Path) -> tuple[list[NotebookCell], notebooks.Metadata]:
-    """Return the same, and the metadata of the notebook that go along. Errors: InvalidInput."""
+    """Return the cells, and the notebook's metadata to send.
+
+    Raises:
+        InvalidInput: The notebook cannot be read.
+    """
     file = notebooks.read(path)
     cells = [
         NotebookCell(

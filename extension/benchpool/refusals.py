@@ -1,6 +1,6 @@
-"""Refusals of the pool in a plain script: one line, without the way through our client.
+"""Refusals of the pool in a plain script: shown in one line, without benchpool's own frames.
 
-In a notebook the errors say so themselves (``BenchpoolError``).
+In a notebook the errors format themselves (``BenchpoolError``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OURS = (Path(__file__).parent, Path(benchpool_scheduler.__file__).parent)
 
 
 def tell_in_one_line() -> None:
-    """Let this process tell a refusal that nobody caught in one line; all else as it did before."""
+    """Let this process print an uncaught refusal in one line; other errors stay unchanged."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
@@ -31,7 +31,7 @@ def tell_in_one_line() -> None:
 
 
 def one_line(error: BenchpoolError, tb: TracebackType | None) -> str:
-    """Return a refusal with the line of the user's own code that called us.
+    """Return a refusal with the line of the user's code that made the call.
 
     >>> from benchpool_scheduler.errors import Refused
     >>> one_line(Refused("64 GPUs are asked for, 8 are there."), None)

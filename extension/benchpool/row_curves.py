@@ -1,4 +1,4 @@
-"""Curves in the row of a job in a notebook: one line of plain text."""
+"""Metrics in the row of a job in a notebook: one line of plain text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ SHOWN = 3
 WIDTH = 24
 POINTS = 100
 AGAIN_S = 5.0
-"""A job that reports is asked for its curves again after so many seconds at the earliest."""
+"""Minimum interval between reads of a job's metrics, in seconds."""
 
 
 def curve_line(answer: JobMetrics) -> str:
-    """Return the newest values and small curves of the first names; empty without any.
+    """Return the newest values and small curves of the first names; empty if there are none.
 
     >>> curve_line(JobMetrics("a", "train", None, []))
     ''
@@ -29,17 +29,18 @@ def _of(curve: Curve) -> str:
 
 
 class CurvePace:
-    """Tells when a job's curves are asked for: when it has reported, seldom, and at its end."""
+    """Timing of reads of a job's metrics: after a report, with a rate limit, and at its end."""
 
     def __init__(self) -> None:
         self._asked_at = -AGAIN_S
         self._known: object = None
 
     def due(self, facts: Job, now: float, *, over: bool) -> bool:
-        """Tell whether to ask now.
+        """Return whether to read the metrics now.
 
         Args:
-            now: Seconds of a clock that never goes back. ``over``: the job has ended.
+            now: Time of a monotonic clock, in seconds.
+            over: The job has ended.
         """
         news = (facts.attempt, dict(facts.metrics), over)
         if news == self._known or (not over and now - self._asked_at < AGAIN_S):

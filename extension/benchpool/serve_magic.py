@@ -1,4 +1,4 @@
-"""``%%serve``: a cell that answers requests, with the earlier cells of a session that it needs."""
+"""``%%serve``: serve a cell that answers requests, with the earlier cells that it needs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
-    """Serve a cell, which listens on the port that it finds in ``PORT``.
+    """Serve a cell that listens on the port in ``PORT``.
 
-    It takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``, and
-    some of its own; ``%serve --help`` lists all.
+    Takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``, and some
+    of its own. ``%serve --help`` lists all.
     """
     from benchpool import services
     from benchpool.drafts import JobOptions
@@ -49,10 +49,10 @@ def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
 
 
 def read(line: str) -> dict[str, Any]:
-    """Read the words after ``%%serve``; what was not said is None.
+    """Return the options after ``%%serve``, with None for missing ones.
 
     Raises:
-        InvalidInput: A word is unknown, a number is none, or the name is missing.
+        InvalidInput: A word is unknown, a number is invalid, or the name is missing.
 
     >>> said = read("chat --min 0 --idle 10m")
     >>> said["service"], said["min"], said["idle"], said["max"]
@@ -68,7 +68,7 @@ def _taken(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parser() -> MagicParser:
-    """Return what reads the words behind ``%%serve``."""
+    """Return the parser for the words after ``%%serve``."""
     from benchpool.services import OWN
     from benchpool_scheduler.client.service_requests import TAKEN, request_of
     from benchpool_scheduler.contract.options import OPTIONS

@@ -1,4 +1,4 @@
-"""Services in Python: a script of this folder that answers requests."""
+"""Services: a script of this folder that answers requests."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from benchpool.drafts import Draft
 
 LOOK_S = 0.5
-"""How often it is looked whether a service answers."""
+"""Poll interval while waiting for a service, in seconds."""
 
 OWN = frozenset(inspect.signature(service_requests.request_of).parameters) - {"name", "submission"}
-"""Keywords of ``serve`` that are of the service; the others are those of ``submit``."""
+"""Keywords of ``serve`` for the service itself; the others are those of ``submit``."""
 
 
 class ServiceHandle:
-    """A service: how it is, its address, and what lets it sleep and stops it.
+    """Service of the pool, with its state and address, and methods to stop and wake it.
 
     Attributes:
-        facts: The service as it was when it was last looked at.
+        facts: The service as last read.
     """
 
     def __init__(self, facts: PoolService) -> None:
@@ -40,32 +40,39 @@ class ServiceHandle:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the service."""
         return self.facts.name
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """Address of the service."""
         known = handles.client().credentials
         return urljoin(f"{known.page or known.url}/", self.facts.url)
 
     @property
     def state(self) -> str:
-        """``ready``, ``starting``, ``asleep``, ``paused``, ``failed`` or ``stopped``."""
+        """Present state, read from the pool.
+
+        One of ``ready``, ``starting``, ``asleep``, ``paused``, ``failed`` or ``stopped``.
+        """
         return self.refresh().facts.state.value
 
     @property
     def replicas(self) -> list[ServiceReplica]:
-        """Its replicas, each with the id of its job."""
+        """Replicas of the service, each with the ID of its job."""
         return self.refresh().facts.replicas
 
     def refresh(self) -> Self:
-        """Look at it anew."""
+        """Read the service again and return it."""
         self.facts = handles.client().service(self.name)
         return self
 
     def wait(self) -> Self:
-        """Wait until it answers. Errors: Refused when it fails or was stopped, with the reason."""
+        """Wait until the service answers requests and return it.
+
+        Raises:
+            Refused: The service failed or was stopped; the message gives the reason.
+        """
         while (state := self.refresh().facts.state) is not ServiceState.READY:
             if state in (ServiceState.FAILED, ServiceState.STOPPED):
                 raise Refused(f"{self.name} does not answer. {self.facts.text}")
@@ -73,22 +80,22 @@ class ServiceHandle:
         return self
 
     def sleep(self) -> Self:
-        """Give its GPUs back until it is asked."""
+        """Let the service release its GPUs until the next request."""
         self.facts = handles.client().sleep_service(self.name)
         return self
 
     def wake(self) -> Self:
-        """Let it have replicas again."""
+        """Let the service have replicas again."""
         self.facts = handles.client().wake_service(self.name)
         return self
 
     def stop(self) -> Self:
-        """Stop it until it is woken."""
+        """Stop the service until it is woken."""
         self.facts = handles.client().stop_service(self.name)
         return self
 
     def remove(self) -> None:
-        """Remove it, and end its replicas at once."""
+        """Remove the service, and end its replicas at once."""
         handles.client().remove_service(self.name)
 
     def __repr__(self) -> str:
@@ -101,8 +108,8 @@ def serve(
     """Serve a script of this folder at an address of the Hub, and return the service.
 
     Args:
-        name: Of the service: small letters, digits and hyphens; a part of its address.
-        what: A ``.py`` or ``.ipynb`` file, which listens on the port that it finds in ``PORT``.
+        name: Name of the service: lower-case letters, digits and hyphens; a part of its address.
+        what: A ``.py`` or ``.ipynb`` file that listens on the port in ``PORT``.
         args: Its arguments; ``{port}`` and ``{prefix}`` stand for the port and the address's path.
         options: ``port``, ``min``, ``max``, ``idle``, ``in_flight``, ``readiness``, ``access``,
             ``keep_prefix`` and ``update``, as in ``benchpool serve``; ``gpus``, ``project``,
@@ -110,8 +117,8 @@ def serve(
             ``tags`` as in ``submit``.
 
     Raises:
-        InvalidInput: There is no such script, or a value makes no sense.
-        Refused: A rule of the pool says no, with the numbers.
+        InvalidInput: The script does not exist, or a value is invalid.
+        Refused: A rule of the pool rejects the service. The message has the numbers.
     """
     asked = {key: one for key, one in options.items() if key not in OWN}
     draft = file_drafts.draft_of(Path(what), args, asked, uuid.uuid4().hex)
@@ -119,7 +126,7 @@ def serve(
 
 
 def begun(name: str, draft: Draft, own: Mapping[str, Any]) -> ServiceHandle:
-    """Begin a service of what a draft sends; ``own`` are its keywords in ``OWN``."""
+    """Start a service from a draft; ``own`` are its keywords in ``OWN``."""
     handles.say_problems(draft)
     submission = replace(draft.submission, key=None, name=None, output_dir=None)
     request = service_requests.request_of(name, submission, **own)

@@ -15,7 +15,7 @@ class HasId(Protocol):
 
 
 class SubmitKeywords(TypedDict, total=False):
-    """What ``benchpool.submit`` takes by name, each with its type; its help says what they mean."""
+    """Keyword options of ``benchpool.submit`` with their types; its help has the meanings."""
 
     gpus: int
     workers: int

@@ -1,4 +1,4 @@
-"""Sweeps in Python: the same script or notebook with many values."""
+"""Sweeps: the same script or notebook with many values."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from benchpool.handles import JobHandle
 
 LOOK_S = 2.0
-"""How often it is looked whether a sweep is over."""
+"""Poll interval while waiting for a sweep, in seconds."""
 
 PLAN = frozenset(
     {"method", "metric", "goal", "trials", "at_once", "stop_early", "gpu_hours", "good_enough",
      "patience"}
 )  # fmt: skip
-"""Keywords of ``sweep`` that are of the plan; the others are those of ``submit``."""
+"""Keywords of ``sweep`` for the plan; the others are those of ``submit``."""
 
 
 class SweepHandle:
-    """A sweep: its trials, the best of them, and how to stop it.
+    """Sweep of the pool, with its trials, the best of them, and a method to stop it.
 
     Attributes:
-        facts: The sweep as it was when it was last looked at.
+        facts: The sweep as last read.
     """
 
     def __init__(self, facts: Sweep) -> None:
@@ -47,22 +47,26 @@ class SweepHandle:
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """Sweep ID."""
         return self.facts.id
 
     @property
     def state(self) -> str:
-        """``running``, ``ending`` or ``over``."""
+        """Present state, read from the pool: ``running``, ``ending`` or ``over``."""
         return self.refresh().facts.state.value
 
     @property
     def trials(self) -> list[TrialRow]:
-        """The trials, the best first."""
+        """Trials of the sweep, the best first."""
         return self.refresh().facts.trials
 
     @property
     def best(self) -> JobHandle:
-        """The job of the best trial. Errors: NotFound while none has reported a figure."""
+        """Job of the best trial.
+
+        Raises:
+            NotFound: No trial with a job has reported the metric yet.
+        """
         facts = self.refresh().facts
         row = next((one for one in facts.trials if one.number == facts.best), None)
         if row is None or row.job is None:
@@ -72,24 +76,24 @@ class SweepHandle:
         return handles.job(row.job)
 
     def refresh(self) -> Self:
-        """Look at it anew."""
+        """Read the sweep again and return it."""
         self.facts = handles.client().sweep(self.id)
         return self
 
     def wait(self) -> Self:
-        """Wait until all trials have ended."""
+        """Wait until all trials have ended and return the sweep."""
         while self.refresh().facts.state is not SweepState.OVER:
             time.sleep(LOOK_S)
         return self
 
     def stop(self, *, let_finish: bool = False, reason: str | None = None) -> Self:
-        """Begin no further trial, and end those under way unless they may finish."""
+        """Stop the sweep: start no further trials and, unless ``let_finish``, cancel the others."""
         asked = SweepStop(let_finish=let_finish, reason=reason)
         self.facts = handles.client().stop_sweep(self.id, asked)
         return self
 
     def table(self) -> Any:
-        """Return a row for each trial, the best first: a DataFrame where pandas is installed."""
+        """Return a row for each trial, the best first, as a DataFrame if pandas is installed."""
         rows = [
             {"trial": one.number, **one.parameters, "state": one.state, "step": one.step,
              self.facts.plan.metric or "value": one.value, "gpu_hours": one.gpu_hours}
@@ -113,22 +117,22 @@ def sweep(
     key: str | None = None,
     **options: Any,
 ) -> SweepHandle:
-    """Send a script or a notebook many times, with other values, and return the sweep.
+    """Submit a script or a notebook many times with different values, and return the sweep.
 
     Args:
-        what: A ``.py`` or ``.ipynb`` file. In the arguments of a script ``{lr}`` stands for the
-            value of ``lr``; where none names a value, ``--lr=0.01`` and so on are added. A notebook
-            has them as parameters.
+        what: A ``.py`` or ``.ipynb`` file. In the arguments of a script, ``{lr}`` stands for the
+            value of ``lr``. If no argument names a value, ``--lr=0.01`` and so on are added. A
+            notebook gets the values as parameters.
         args: Arguments of a script.
-        values: By name: a list, or a text as ``"log:3e-5:3e-3"``, ``"0..4"``.
-        key: Makes a repeat harmless.
-        options: Of the plan ``metric``, ``goal``, ``method``, ``trials``, ``at_once``,
-            ``stop_early``, ``gpu_hours``, ``good_enough``, ``patience``, as in ``benchpool submit
-            --sweep``; all others are those of ``submit``.
+        values: Values by name: a list, or a string such as ``"log:3e-5:3e-3"`` or ``"0..4"``.
+        key: Makes a retry with the same key harmless.
+        options: Options of the plan, as in ``benchpool submit --sweep``: ``metric``, ``goal``,
+            ``method``, ``trials``, ``at_once``, ``stop_early``, ``gpu_hours``, ``good_enough`` and
+            ``patience``. All others are options of ``submit``.
 
     Raises:
-        InvalidInput: There is no such file, or a value makes no sense.
-        Refused: A rule of the pool says no, with the numbers.
+        InvalidInput: The file does not exist, or a value is invalid.
+        Refused: A rule of the pool rejects the sweep. The message has the numbers.
     """
     plan = sweep_plans.plan_of(
         values, **{name: one for name, one in options.items() if name in PLAN}
@@ -139,7 +143,7 @@ def sweep(
 
 
 def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> SweepHandle:
-    """Begin a sweep of what was drafted. Errors: those of ``sweep``."""
+    """Start a sweep of a draft. Raises the errors of ``sweep``."""
     if draft.selection is not None and not plan.array:
         sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
     if draft.selection is None and draft.given:

@@ -1,8 +1,8 @@
-"""Values of the kernel that would save time if they went along: what is offered, and what it takes.
+"""Offers to send values of the kernel if that saves time, with the time and size of each.
 
-A name is offered where the cells that make it took long, and its value can be taken from the kernel
-as it is, with all that it shares objects with, and what the same cells make beside it. What is
-chosen takes least time in all.
+A name is offered if the cells that make it took long and the kernel has its present value. Names
+that share objects with it, and names made by the same cells, are sent with it. The choice has the
+least total time.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ from benchpool.kernel.answer import KernelAnswer
 from benchpool_scheduler.phrases import data_size, duration
 
 LEAST_S = 30.0
-"""Cells of a name took at least so long together, or it is not worth a line."""
+"""Minimum total time of a name's cells for an offer, in seconds."""
 
 MOST_BYTES = 1 << 30
-"""What goes along with a job, together, where the pool has not said how much."""
+"""Limit for the values sent with a job, in bytes, if the pool gives none."""
 
 MOST_OFFERS = 12
-"""More lines are not read; those that are chosen are always there."""
+"""Maximum number of offers; all chosen ones are always shown."""
 
 ALWAYS_S = 0.5
 LOCAL_BYTES_PER_S = 400e6
 UPLOADED_BYTES_PER_S = 200e6
-"""What sending takes at least; how fast values are written, hashed, laid out and loaded; and how
-fast they are uploaded before that was measured here. By `benchmarks/values_along.py`."""
+"""Minimum time to send, in seconds; rate to write, hash, unpack and load values, and initial upload
+rate, in bytes per second. Measured by `benchmarks/values_along.py`.
+"""
 
 MEASURED_BYTES = 8 << 20
-"""Fewer bytes say little about how fast many are."""
+"""Minimum upload size for a measurement of the rate, in bytes."""
 
 _CODE = ("function", "type", "module", "builtin_function_or_method")
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePace:
-    """How long values take to go along, as it was when some went last."""
+    """Rate at which values are sent, measured at the last upload."""
 
     bytes_per_s: float = UPLOADED_BYTES_PER_S
 
     def seconds(self, size: int, *, stored: bool = False) -> float:
-        """Return how long so many bytes take; those that the pool has stored are not uploaded.
+        """Return the time to send a size in bytes, in seconds; ``stored`` values need no upload.
 
         >>> pace = ValuePace(100e6)
         >>> pace.seconds(400_000_000), pace.seconds(400_000_000, stored=True)
@@ -56,7 +57,7 @@ class ValuePace:
         return ALWAYS_S + size / LOCAL_BYTES_PER_S + upload
 
     def after(self, size: int, seconds: float) -> ValuePace:
-        """Return the pace when so many bytes were uploaded in so many seconds.
+        """Return the rate after an upload of this size in bytes and duration in seconds.
 
         >>> ValuePace(100e6).after(400_000_000, 2.0), ValuePace(100e6).after(1000, 2.0)
         (ValuePace(bytes_per_s=200000000.0), ValuePace(bytes_per_s=100000000.0))
@@ -68,12 +69,12 @@ class ValuePace:
 
 @dataclass(frozen=True, slots=True)
 class ValueOffer:
-    """Names that may go along together.
+    """Names whose values may be sent together.
 
     Attributes:
-        text: What it takes to make them again, and to send them where they can go.
-        chosen: That takes least time in all.
-        obstacle: Why they cannot go along; empty where nothing is known against it.
+        text: Time to make them again, and to send them if possible.
+        chosen: They are in the choice with the least total time.
+        obstacle: Reason why they cannot be sent; empty if none is known.
     """
 
     names: tuple[str, ...]
@@ -84,18 +85,18 @@ class ValueOffer:
 
 @dataclass(frozen=True, slots=True)
 class ValueCandidates:
-    """Names that would save time; the key of a group is the first of its names.
+    """Names that would save time. The key of a group is the first of its names.
 
     Attributes:
-        needs: What the selection runs and why.
-        seconds: How long cells took, by position.
+        needs: Cells that the selection runs, and their needs.
+        seconds: Duration of cells in seconds, by position.
         groups: The group of each name.
-        saved: Seconds of the cells that need not run, by group.
-        sizes: Bytes, by group.
-        pace: How long sending takes.
-        most: Bytes that may go along together.
-        stored: Groups that went along before and are the same objects now: unless something has
-            changed them in place since, the pool has them.
+        saved: Duration of the cells that need not run, in seconds, by group.
+        sizes: Size in bytes, by group.
+        pace: Rate of sending.
+        most: Limit for the values sent together, in bytes.
+        stored: Groups sent before whose objects are the same now. The pool has them, unless they
+            were changed in place since.
     """
 
     needs: CellNeeds
@@ -108,10 +109,10 @@ class ValueCandidates:
     stored: frozenset[str] = frozenset()
 
     def offers(self, obstacles: Mapping[str, str]) -> list[ValueOffer]:
-        """Return what may go along: first what is chosen, then what saves most.
+        """Return the offers: first the chosen ones, then those that save the most time.
 
         Args:
-            obstacles: Why names cannot go along, by name.
+            obstacles: Reasons why names cannot be sent, by name.
         """
         against = self._against(obstacles)
         chosen = self._chosen(frozenset(self.saved.keys() - against.keys()))
@@ -148,7 +149,7 @@ class ValueCandidates:
         return found
 
     def _chosen(self, able: frozenset[str]) -> frozenset[str]:
-        """Return the groups that take least time, and fit together into what may go along."""
+        """Return the groups with the least total time that fit into the size limit."""
         while True:
             chosen = self._cheapest(able)
             if sum(self.sizes[group] for group in chosen) <= self.most:
@@ -156,7 +157,7 @@ class ValueCandidates:
             able -= {min(chosen, key=lambda each: self.saved[each] / max(1, self.sizes[each]))}
 
     def _cheapest(self, able: frozenset[str]) -> frozenset[str]:
-        """Return the groups that take least time, but for those needed as they were before."""
+        """Return the groups with the least total time, without those needed in an older state."""
         needs = self.needs
         while True:
             groups = {name: group for name, group in self.groups.items() if group in able}
@@ -185,12 +186,12 @@ def candidates(
     most: int = MOST_BYTES,
     stored: Collection[str] = (),
 ) -> ValueCandidates:
-    """Return the names that would save time if their values went along.
+    """Return the names that would save time if their values were sent.
 
     Args:
-        seconds: How long cells took when they last ran, by position.
-        most: Bytes that may go along together.
-        stored: Names whose values went along before, of objects that are the same now.
+        seconds: Duration of the cells' last runs in seconds, by position.
+        most: Limit for the values sent together, in bytes.
+        stored: Names whose values were sent before, of objects that are the same now.
     """
     found = cell_needs.of(cells, KnownBeside(kernel))
     shared = _shared(found, kernel)
@@ -215,9 +216,9 @@ def candidates(
 
 
 def _shared(found: CellNeeds, kernel: KernelAnswer) -> dict[str, str]:
-    """Return of each name that could go along the first name of those that it shares objects with.
+    """Return, for each name that can be sent, the first of the names it shares objects with.
 
-    All of them are needed, held by the kernel, and as they were for all who need them.
+    All of these are needed, are held by the kernel, and have the value that all their users need.
     """
     needed = found.last_touched.keys()
     able = {name for name in needed if _can_go(name, found, kernel)}
@@ -230,9 +231,9 @@ def _shared(found: CellNeeds, kernel: KernelAnswer) -> dict[str, str]:
 
 
 def _made_together(found: CellNeeds, shared: Mapping[str, str]) -> dict[str, str]:
-    """Return the group of each name: what the same cells make goes along together.
+    """Return the group of each name: names made by the same cells are sent together.
 
-    One of them alone would spare none of these cells.
+    Sending only one of them would save none of these cells.
     """
     makers: dict[str, frozenset[int]] = {}
     for name, group in shared.items():
@@ -246,7 +247,7 @@ def _made_together(found: CellNeeds, shared: Mapping[str, str]) -> dict[str, str
 def _sizes(
     shared: Mapping[str, str], groups: Mapping[str, str], kernel: KernelAnswer
 ) -> dict[str, int]:
-    """Return the memory of each group; what names share is counted with the largest of them."""
+    """Return the size of each group in bytes; shared memory counts with the largest name."""
     parts: dict[str, int] = {}
     for name, part in shared.items():
         parts[part] = max(parts.get(part, 0), kernel.names[name].bytes)

@@ -1,7 +1,7 @@
-"""Selected cells, and the cells that they need: pure analysis of a notebook's text.
+"""Static analysis of a notebook: the selected cells and the cells that they need.
 
-Nothing is executed. What the kernel says makes the answer more precise; without it all is found
-from the texts, so that a busy kernel is no hindrance.
+Nothing is executed. An answer of the kernel makes the result more precise. Without it, everything
+is found from the cells' text, so a busy kernel does not block the analysis.
 """
 
 from benchpool.cells.notebook_cells import (

@@ -1,4 +1,4 @@
-"""Names to which a cell only adds: what others have added to them makes no difference to it."""
+"""Names to which a cell only adds: earlier additions to them do not affect the cell."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _ADDS = frozenset(["append", "add", "extend", "update"])
 
 @functools.lru_cache(maxsize=2048)
 def only_added_to(tree: ast.Module) -> frozenset[str]:
-    """Return the names that a cell has in no other place than ``x.append(…)`` and ``x["k"] = …``.
+    """Return the names that a cell uses only in the forms ``x.append(…)`` and ``x["k"] = …``.
 
-    A key that is a text: a list of which an item is set by its number must be long enough.
+    The key must be a string: setting a list item by number needs a list that is long enough.
 
     >>> code = "losses.append(1)\\nscores['a'] = 2\\nrows[0] = 3\\nseen.add(x)\\nprint(seen)"
     >>> sorted(only_added_to(ast.parse(code)))

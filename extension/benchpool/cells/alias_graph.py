@@ -1,4 +1,4 @@
-"""Which objects are the same, parts of one another, or kept inside: how far a change reaches."""
+"""Alias graph: objects that are the same, parts of one another or kept inside, and changes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from typing import Any, Generic, TypeVar
 
 
 class Change(enum.IntEnum):
-    """How deep a change goes; the greater includes the smaller."""
+    """Depth of a change; a greater value includes the smaller ones."""
 
     ITEM = 1
-    """Something was added, replaced or taken away: parts taken out before stay as they are."""
+    """An item was added, replaced or removed; parts taken out earlier stay as they are."""
     SHALLOW = 2
-    """The data itself: parts and views of it change too."""
+    """The data itself changed, and with it its parts and views."""
     DEEP = 3
-    """Also what it keeps inside (a fitted pipeline's steps, an optimiser's model)."""
+    """The objects that it keeps changed too (the steps of a fitted pipeline, an optimiser's
+    model).
+    """
     THROUGH = 4
-    """Also what it keeps for reading only, since it was reached for (``loader.dataset.k = 1``)."""
+    """Objects that it keeps for reading only changed too, by direct access (``loader.dataset.k =
+    1``).
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class HeldNames:
-    """What a value is made of: names that it may be, may be a part of, or keeps inside.
+    """Names that a value is made of: it may be one, may be a part of one, or keeps one inside.
 
-    Through ``quiet`` ones no change passes: a loader never changes its data.
+    Ordinary changes do not pass through ``quiet`` names: a loader never changes its data.
     """
 
     same: frozenset[str] = frozenset()
@@ -44,16 +48,16 @@ class HeldNames:
 
     @property
     def names(self) -> frozenset[str]:
-        """All names, however they are held."""
+        """All names, in whichever way they are held."""
         return self.same | self.part | self.inside | self.quiet
 
     @property
     def reached(self) -> frozenset[str]:
-        """The names that a change of the value may change."""
+        """Names that may change when the value changes."""
         return self.same | self.part | self.inside
 
     def as_part(self) -> HeldNames:
-        """Return what an element, attribute or view of the value is made of.
+        """Return the names that an element, attribute or view of the value is made of.
 
         >>> HeldNames(frozenset("a"), inside=frozenset("b")).as_part().part == {"a", "b"}
         True
@@ -61,11 +65,11 @@ class HeldNames:
         return HeldNames(part=self.same | self.part | self.inside, quiet=self.quiet)
 
     def as_inside(self) -> HeldNames:
-        """Return what a list or an object that keeps the value is made of."""
+        """Return the names held by a list or an object that keeps the value."""
         return HeldNames(inside=self.same | self.part | self.inside, quiet=self.quiet)
 
     def as_quiet(self) -> HeldNames:
-        """Return what an object is made of that keeps the value and never changes it."""
+        """Return the names held by an object that keeps the value and never changes it."""
         return HeldNames(quiet=self.names)
 
 
@@ -76,7 +80,7 @@ _NO_TIES: dict[Any, tuple[Change, Change | None]] = {}
 
 
 def _merged(found: dict[Node, Change], more: dict[Node, Change]) -> dict[Node, Change]:
-    """Return both, the deeper change of each; quick where one is small."""
+    """Return both mappings merged, with the deeper change of each node. Fast if one is small."""
     small, large = sorted((found, more), key=len)
     both = {**large, **small}
     for node in small:
@@ -86,7 +90,7 @@ def _merged(found: dict[Node, Change], more: dict[Node, Change]) -> dict[Node, C
 
 
 class AliasGraph(Generic[Node]):
-    """Objects as nodes, and what ties them.
+    """Graph of objects and the ties between them.
 
     >>> graph = AliasGraph[str]()
     >>> graph.add("opt", inside=["net"])
@@ -98,7 +102,9 @@ class AliasGraph(Generic[Node]):
 
     def __init__(self) -> None:
         self._passes: dict[Node, dict[Node, tuple[Change, Change | None]]] = defaultdict(dict)
-        """For each neighbour the least change that passes to it, and as what (None: as it is)."""
+        """For each neighbour, the least change that passes to it and the change it becomes (None:
+        the same).
+        """
         self._held: dict[Node, dict[Node, None]] = defaultdict(dict)
         self._wholes: dict[Node, dict[Node, None]] = defaultdict(dict)
         self._reached: dict[tuple[Node, Change], dict[Node, Change]] = {}
@@ -112,9 +118,10 @@ class AliasGraph(Generic[Node]):
         quiet: Iterable[Node] = (),
         data: Iterable[Node] = (),
     ) -> None:
-        """Tie a node to what it may be, may be a part of, or keeps.
+        """Tie a node to the objects that it may be, may be a part of, or keeps.
 
-        ``data`` are wholes of which it is a part or a copy: a new column of it is none of theirs.
+        ``data`` are wholes of which the node is a part or a copy. A new column of the node is not a
+        change of them.
         """
         for other in same:
             self._tie(node, other, Change.ITEM, None)
@@ -146,7 +153,7 @@ class AliasGraph(Generic[Node]):
             self._held[node][other] = None
 
     def reached(self, changed: Mapping[Node, Change]) -> dict[Node, Change]:
-        """Return all that changes when these do."""
+        """Return all nodes that change when the given ones do, and how deep."""
         found: dict[Node, Change] = {}
         for node, how in changed.items():
             found = _merged(found, self._from(node, how))
@@ -175,7 +182,7 @@ class AliasGraph(Generic[Node]):
         return found
 
     def needed(self, nodes: Iterable[Node]) -> set[Node]:
-        """Return the nodes whose changes are seen by who has these."""
+        """Return the nodes whose changes are visible through the given nodes."""
         found: set[Node] = set()
         waiting = list(nodes)
         while waiting:
@@ -186,19 +193,19 @@ class AliasGraph(Generic[Node]):
         return found
 
     def taken_from(self, nodes: Collection[Node]) -> set[Node]:
-        """Return the nodes, and those that they may be parts of, and what all these hold."""
+        """Return the nodes, the wholes that they may be parts of, and all that these hold."""
         return self.needed([*nodes, *self.wholes(nodes)])
 
     def wholes(self, nodes: Iterable[Node]) -> set[Node]:
-        """Return what nodes may be parts of: what a part keeps from now on, that keeps too."""
+        """Return the wholes that nodes may be parts of, which keep what their parts keep."""
         return {whole for node in nodes for whole in self._wholes.get(node, ())}
 
     def held(self, node: Node) -> Iterable[Node]:
-        """Return what a node may be or keeps, one step far."""
+        """Return the nodes that a node may be or keeps, one step away."""
         return self._held.get(node, ())
 
     def holders(self, nodes: Iterable[Node]) -> set[Node]:
-        """Return the nodes that have one of these among what they need, themselves included."""
+        """Return the nodes that need one of the given nodes, themselves included."""
         back: dict[Node, list[Node]] = defaultdict(list)
         for node, others in self._held.items():
             for other in others:

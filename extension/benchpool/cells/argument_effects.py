@@ -1,4 +1,4 @@
-"""What calls change of what they are given, and of what gradients go to."""
+"""Effects of calls on their arguments, and on the models that gradients flow to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEMBERING = ("BatchNorm", "Lazy")
 
 
 class ArgumentEffects:
-    """The effects on arguments in one scope: a cell, or the body of a function."""
+    """Effects on arguments in one scope: a cell, or the body of a function."""
 
     def __init__(self, code: OwnCode, kinds: Kinds, results: CallResults) -> None:
         self.code = code
@@ -27,7 +27,7 @@ class ArgumentEffects:
         self.results = results
 
     def _change(self, effect: Effect, value: CellValue, how: Change) -> None:
-        """A value changes, where it can be changed at all."""
+        """Note that a value changes, if it can change."""
         held = self.results.named(value)
         functions = self.code.functions.keys() - self.code.classes.keys()
         outside = self.code.imports.keys() | functions
@@ -57,7 +57,7 @@ class ArgumentEffects:
                     self._change(effect, each, Change.SHALLOW)
 
     def _functions_given(self, effect: Effect, call: Called) -> None:
-        """A function that is handed over may be called, with the other things that are given."""
+        """Note that a function passed as an argument may be called with the other arguments."""
         for value in call.given:
             if value.bound is not None and value.part and value.part <= known.BUILTIN_TYPES:
                 for other in call.given:  # ``map(list.append, lists, items)``
@@ -73,14 +73,14 @@ class ArgumentEffects:
                             self._change(effect, other, Change.DEEP)
 
     def _trained(self, effect: Effect, call: Called) -> None:
-        """``trainer.fit(model, data)`` trains what is given where that is a model."""
+        """Note that ``trainer.fit(model, data)`` trains those arguments that are models."""
         for value in call.given:
             kinds = self.kinds.of(value).union(*map(self.kinds.of_name, value.inside))
             if is_own(kinds) or not kinds.isdisjoint(_TRAINED):
                 self._change(effect, value, Change.DEEP)
 
     def _backward(self, effect: Effect, call: Called) -> None:
-        """Gradients go to the models and parameters that a loss was computed from."""
+        """Note that gradients go to the models and parameters that a loss was computed from."""
         values = [each for each in (call.receiver, *call.given) if each is not None]
         mentioned = frozenset[str]().union(*[each.mentioned for each in values])
         for name in self.kinds.computed_from(mentioned):
@@ -91,18 +91,18 @@ class ArgumentEffects:
                 effect.change([name], Change.SHALLOW)
 
     def _drops(self, kinds: frozenset[str]) -> bool:
-        """Say whether calling an object draws random numbers, as dropout does."""
+        """Return whether calling an object draws random numbers, as dropout does."""
         classes = [each.removeprefix("own:") for each in kinds if each.startswith("own:")]
         return "drops" in kinds or any(
             self.code.builds_with("Dropout", name=each) for each in classes
         )
 
     def _remembers(self, kinds: frozenset[str]) -> bool:
-        """Say whether calling an object changes it, as batch normalisation does."""
+        """Return whether calling an object changes it, as batch normalisation does."""
         classes = [each.removeprefix("own:") for each in kinds if each.startswith("own:")]
         return any(self.code.builds_with(*_REMEMBERING, name=each) for each in classes)
 
 
 def is_own(kinds: Iterable[str]) -> bool:
-    """Say whether something may be an object of a class of the notebook."""
+    """Return whether a value may be an object of one of the notebook's classes."""
     return any(each.startswith("own:") for each in kinds)

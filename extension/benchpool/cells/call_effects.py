@@ -1,4 +1,4 @@
-"""What calls change, by facts of libraries, and followed through the notebook's own functions."""
+"""Effects of calls: from the library facts, and through the notebook's own functions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ITSELF = frozenset(["data", "pure"])
 
 
 class CallEffects(ArgumentEffects):
-    """The effects of calls in one scope: a cell, or the body of a function."""
+    """Effects of calls in one scope: a cell, or the body of a function."""
 
     def of(self, call: Called) -> Effect:
-        """Return what one call changes, in the names of the place where it stands."""
+        """Return what one call changes, in the names of the calling scope."""
         effect = Effect(trains=call.chain[-1] in facts.TRAINING)
         path = self.code.path(call)
         if path is not None:
@@ -36,7 +36,7 @@ class CallEffects(ArgumentEffects):
         return effect
 
     def implicit(self, root: str, method: str) -> Effect:
-        """Return what a method of the notebook changes that Python calls by itself."""
+        """Return what a method of the notebook changes that Python calls implicitly."""
         effect = Effect()
         call = Called((root, method), CellValue(same=frozenset([root])), (), (), 0)
         for each in self.code.called(call, itself_or_kept(self.kinds.of_receiver(call))):
@@ -47,7 +47,7 @@ class CallEffects(ArgumentEffects):
         return bool(self.code.called(call, self.kinds.of_receiver(call)))
 
     def _unseen(self, effect: Effect, call: Called, path: str | None) -> None:
-        """Nobody uses the result: what a call is given, and is called on, changes."""
+        """Note the effect of a call with an unused result: its receiver and arguments change."""
         values = call.given if call.receiver is None or path is not None else (call.receiver,)
         for value in values:
             self._change(effect, value, Change.DEEP)
@@ -55,7 +55,7 @@ class CallEffects(ArgumentEffects):
         if path is not None and not given and not facts.only_computes(path):
             effect.setting = ".".join(call.chain)
 
-    # ------------------------------------------------------------------ by who is called
+    # ------------------------------------------------------------------ by callee
 
     def _library(self, effect: Effect, call: Called, path: str) -> None:
         if path.startswith("logging.") and self._logs(effect, call, frozenset()):
@@ -211,7 +211,7 @@ class CallEffects(ArgumentEffects):
             effect.setting = effect.setting or ".".join(call.chain)
 
     def _logs(self, effect: Effect, call: Called, kinds: frozenset[str]) -> bool:
-        """A logger calls its handlers, where the notebook gives it some."""
+        """Note that a logger calls the notebook's handlers; return whether it may."""
         may = facts.logs(call.chain[-1]) and self.code.has_handlers and bool(call.given)
         if not may or not (kinds <= {"?", "shared"}):
             return False
@@ -223,7 +223,7 @@ class CallEffects(ArgumentEffects):
         return True
 
     def _field(self, effect: Effect, call: Called, kinds: frozenset[str]) -> None:
-        """A module that an object keeps is called (``vae.encoder(x)``)."""
+        """Note the call of a module that an object keeps (``vae.encoder(x)``)."""
         for function in self.code.called_as_object(kinds):
             self._own(effect, call, function)
         if self._remembers(kinds) or "remembers" in kinds:
@@ -259,7 +259,7 @@ class CallEffects(ArgumentEffects):
             self._change(effect, value, Change.DEEP)
 
     def _own(self, effect: Effect, call: Called, function: FunctionSummary) -> None:
-        """A function of the notebook: its parameters become what is given."""
+        """Note the effects of a function of the notebook on the arguments of a call."""
         settled = self.code.settled.get(id(function), CallSummary())
         given = arguments_of(call, function)
         for name, how in settled.effect.changes.items():
@@ -286,7 +286,7 @@ class CallEffects(ArgumentEffects):
         settled: CallSummary,
         given: Mapping[str, Sequence[CellValue]],
     ) -> None:
-        """A function of the notebook calls what it was given, or what its object keeps."""
+        """Note that a function of the notebook calls its arguments or what its object keeps."""
         for name in settled.effect.calls:
             for value in given.get(name, ()):
                 self.called_elsewhere(effect, self.results.held(value).same, self.kinds.of(value))
@@ -299,7 +299,7 @@ class CallEffects(ArgumentEffects):
                 effect.calls_held |= self.results.held(value).reached
 
     def called_elsewhere(self, effect: Effect, names: Iterable[str], kinds: frozenset[str]) -> None:
-        """An object that names stand for, or that they keep, is called somewhere else."""
+        """Note that an object, or an object that it keeps, is called elsewhere."""
         effect.calls.update(names := list(names))
         kinds = itself_or_kept(kinds)
         self._as_module(effect, names, kinds)
@@ -316,14 +316,14 @@ class CallEffects(ArgumentEffects):
             effect.add_ambient(settled.effect)
 
     def _as_module(self, effect: Effect, names: Iterable[str], kinds: frozenset[str]) -> None:
-        """Objects that names stand for are called, as modules of torch are."""
+        """Note that objects are called as torch modules."""
         if self._remembers(kinds):
             effect.change(names, Change.SHALLOW)
         if self._drops(kinds):
             effect.draws.add("torch")
 
     def _decorators(self, effect: Effect, name: str, function: FunctionSummary) -> None:
-        """What is called is what the decorators have made of a function."""
+        """Note the effects of the objects that decorators have made of a function."""
         for decorator in [each[0] for each in function.decorators if len(each) == 1]:
             family = self.code.family(decorator)
             made = self.code.methods("__call__", family) if family else []

@@ -1,7 +1,7 @@
-"""What each cell of a notebook changes, and who sees it.
+"""Changes that each cell of a notebook makes, and the names that see them.
 
-Each name counts anew with each cell that binds it, so that a model of an older chapter is not
-taken for the one that has its name now. A node is such a name: (name, number of the cell).
+Each cell that binds a name creates a new version of it, so that a model of an earlier chapter is
+distinct from a later model of the same name. A node is such a version: (name, number of the cell).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNBOUND = -1
 
 
 class CellChanges:
-    """The changes of cells, by number, among those that stand above the selection's end."""
+    """Changes of cells, by number, among the cells above the selection's end."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class CellChanges:
         fixed: frozenset[Node] | None = None,
         apart: frozenset[tuple[Node, Node]] = frozenset(),
     ) -> CellChanges:
-        """Return the same for another search.
+        """Return a copy for another search.
 
         Args:
             fixed: Objects that are known never to change; None for those of this one.
-            apart: Pairs of which a change of one is none of the other.
+            apart: Pairs of objects of which a change of one does not affect the other.
         """
         tied = apart & self._pairs
         other = CellChanges(self.def_uses, apart) if tied else copy.copy(self)
@@ -91,7 +91,7 @@ class CellChanges:
         return other
 
     def bound(self, name: str, before: int) -> list[int]:
-        """Return the cells that may have bound a name when a cell begins, the sure one first."""
+        """Return the cells that may have bound a name when a cell begins, the certain one first."""
         definers = self.definers.get(name, [])
         above = definers[: bisect.bisect_left(definers, before)]
         for position in reversed(range(len(above))):
@@ -100,7 +100,7 @@ class CellChanges:
         return above
 
     def changing(self, name: str, before: int) -> list[tuple[int, str]]:
-        """Return the cells above one that may change what a name is there, and what they change.
+        """Return the cells above one that may change a name's value, and the name each changes.
 
         A cell that was returned for another name is not returned again.
         """
@@ -122,11 +122,11 @@ class CellChanges:
         return sorted(found.items())
 
     def last_touched(self, name: str, apart: Collection[int]) -> int:
-        """Return the last cell that may bind or change a name, apart from some; -1 for none."""
+        """Return the last cell outside ``apart`` that may bind or change a name, or -1."""
         return max(self.touching(name) - set(apart), default=-1)
 
     def touching(self, name: str) -> set[int]:
-        """Return the cells that may bind a name, or change what it is."""
+        """Return the cells that may bind a name or change its value."""
         found = set(self.definers.get(name, ()))
         waiting = self._nodes(name, found)
         seen: set[Node] = set()
@@ -150,13 +150,13 @@ class CellChanges:
         ]
 
     def _versions(self, name: str, number: int) -> list[FunctionSummary]:
-        """Return what a cell defines by a name, or all where no cell is sure to."""
+        """Return the functions that a cell surely defines under a name, else all of that name."""
         cell = self.def_uses.get(number)
         found = cell.functions.get(name) if cell is not None else None
         return found if found is not None else self.code.functions[name]
 
     def kept_to_be_called(self, number: int) -> list[tuple[str, frozenset[str]]]:
-        """Return functions that objects keep which a cell uses, and what names each changes."""
+        """Return functions kept by objects that a cell uses, and the names that each changes."""
         if not self._sets_outer:
             return []
         used = self.def_uses[number].uses.keys() - self.code.functions.keys()
@@ -168,7 +168,7 @@ class CellChanges:
         ]
 
     def tied(self, name: str, other: str) -> bool:
-        """Say whether the texts show that one may be, hold or be a part of the other."""
+        """Return whether, by the cells' text, one name may be, hold or be a part of the other."""
         both = ((name, other), (other, name))
         return any(
             second in {each for each, _ in self._graph.taken_from(self._nodes_of(first))}
@@ -179,7 +179,7 @@ class CellChanges:
         return [(name, number) for number in self._numbers(name)]
 
     def set_inside(self) -> set[str]:
-        """Return the names that functions of the notebook may change or set."""
+        """Return the names that the notebook's functions may change or set."""
         return {name for each in self.code.settled.values() for name in each.effect.outer}
 
     # ------------------------------------------------------------------ what a cell changes
@@ -229,7 +229,7 @@ class CellChanges:
         return effect
 
     def _called_inside(self, effect: Effect) -> None:
-        """An object calls what it keeps: a trainer its model."""
+        """Note that an object calls the objects that it keeps: a trainer its model."""
         nodes = [(name, number) for name in effect.calls_held for number in self._numbers(name)]
         inside = {each for each, _ in self._graph.needed(nodes)} if nodes else set[str]()
         for name in inside - effect.calls_held:
@@ -237,10 +237,10 @@ class CellChanges:
             if any(each.startswith("own:") for each in kinds):
                 self._calls.called_elsewhere(effect, [name], kinds)
             if "generator" in kinds and ".__call__" in self.code.functions:
-                effect.change([name], Change.SHALLOW)  # an object without a name may draw from it
+                effect.change([name], Change.SHALLOW)  # a nameless object may draw from it
 
     def _loaded(self, effect: Effect, cell: DefUse) -> None:
-        """A loader asks its data set for elements, and draws from its generator."""
+        """Note that a loader reads elements of its data set and draws from its generator."""
         for loader in [each for each in cell.uses if "loader" in self.kinds.of_name(each)]:
             for name, _ in self._graph.needed([(loader, each) for each in self._numbers(loader)]):
                 if "generator" in self.kinds.of_name(name):
@@ -249,7 +249,7 @@ class CellChanges:
                     effect.add(self._calls.implicit(name, method))
 
     def _reached_functions(self, effect: Effect, values: Iterable[CellValue | None]) -> None:
-        """What an object holds it may call: callbacks, hooks, functions in a list."""
+        """Note that an object may call functions that it holds: callbacks, hooks, lists of them."""
         if not self._sets_outer:
             return
         for number, value in enumerate(values):
@@ -277,7 +277,7 @@ class CellChanges:
         return [(name, number) for number in numbers] or [(name, _UNBOUND)]
 
     def _here(self, name: str, number: int) -> list[Node]:
-        """Return what a name may be within a cell: as it is bound above, and by the cell."""
+        """Return the nodes of a name within a cell: its bindings above, and the cell's own."""
         cell = self.def_uses[number]
         own = [number] if name in cell.possible_definitions else []
         above = self.bound(name, number) if name in cell.uses or not own else []
@@ -297,9 +297,9 @@ class CellChanges:
         self._tie_figures(number, cell)
 
     def _tie_figures(self, number: int, cell: DefUse) -> None:
-        """``fig, ax = plt.subplots()``: what is drawn on one is seen in the other.
+        """Tie ``fig`` and ``ax`` of ``fig, ax = plt.subplots()``: drawing on one changes the other.
 
-        So it is with functions that one call has made.
+        Functions made by one call are tied in the same way.
         """
         made: dict[int, Node] = {}
         for alias in cell.aliases:

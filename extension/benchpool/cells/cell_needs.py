@@ -1,4 +1,4 @@
-"""Which names each cell of a selection needs, and the cells that make each of them."""
+"""Names that each cell of a selection needs, and the cells that make each of them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _NOTHING = KnownBeside()
 
 @dataclass(frozen=True, slots=True)
 class CellNeeds:
-    """What a selection runs and why, by position in the notebook.
+    """Cells that a selection runs and the reasons, by position in the notebook.
 
     Attributes:
-        forced: Cells that run whatever is sent: those selected, and settings.
-        needs: Of each cell that runs its names, and the cells that make or change each.
-        last_touched: Of each name the last cell above the selection's end that makes or changes
-            it, apart from the selected ones; -1 where there is none.
-        busy: Names that selected cells, or cells below them, make or change: what the kernel holds
-            is not what they begin with.
+        forced: Cells that run whatever is sent: the selected cells, and settings.
+        needs: For each cell that runs, its names and the cells that make or change each.
+        last_touched: For each name, the last cell above the selection's end that makes or changes
+            it, except the selected ones; -1 if there is none.
+        busy: Names that selected cells, or cells below them, make or change. For these the kernel's
+            values are not the ones that the job begins with.
     """
 
     forced: frozenset[int]
@@ -32,7 +32,7 @@ class CellNeeds:
     busy: frozenset[str]
 
     def makers(self, name: str) -> frozenset[int]:
-        """Return the cells that make or change a name for whoever needs it."""
+        """Return the cells that make or change a name for any cell that needs it."""
         none = frozenset[int]()
         return none.union(*(names.get(name, none) for names in self.needs.values()))
 
@@ -65,7 +65,7 @@ def of(cells: Sequence[NotebookCell], seen: KnownBeside = _NOTHING) -> CellNeeds
 
 
 class _OneCell(Search):
-    """Follows one cell, and notes which cells each name of it takes along."""
+    """Search that follows one cell and notes which cells each of its names brings along."""
 
     def __init__(self, like: Search, number: int) -> None:
         super().__init__(like.reads, like.last, like.changes.anew())
@@ -77,7 +77,7 @@ class _OneCell(Search):
         self.follow({number} if like.why.get(number) == "selected" else ())
 
     def include(self, number: int, why: str) -> None:
-        """Note the cell; its own needs are not followed."""
+        """Note the cell without following its own needs."""
         if number not in self.why:
             self.found.setdefault(self._names[-1] if self._names else "", set()).add(number)
 

@@ -1,4 +1,4 @@
-"""What is wrong with the cells that go along, as far as their texts tell."""
+"""Problems of the included cells, as far as their text shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool.cells.search import Search, names_bound, words_used
 
 
 def said(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
-    """Yield what is wrong with the chosen cells."""
+    """Yield the problems of the chosen cells."""
     for number in sorted(search.why):
         read, def_use = search.reads[number], search.def_uses.get(number)
         for note in read.notes:
@@ -83,7 +83,7 @@ def _missing(
 
 
 def _sure(search: Search, number: int, name: str) -> bool:
-    """Say whether the name is surely needed: by the cell itself, or by what some cell calls."""
+    """Return whether a name is surely needed, by the cell itself or by a called function."""
     def_use = search.def_uses[number]
     if name in def_use.uses:
         return True
@@ -115,7 +115,7 @@ def _cells(numbers: list[int]) -> str:
 def of_selection(
     cells: Sequence[NotebookCell], selected: list[int], search: Search, *, by_count: bool
 ) -> Iterator[Problem]:
-    """Yield that nothing is selected, or that the cells ran in another order here."""
+    """Yield a problem if nothing is selected, or if the kernel ran the cells in another order."""
     if not any(cells[number].source.strip() for number in selected):
         yield Problem("error", "no cell with code is selected: select what the job shall run")
         return

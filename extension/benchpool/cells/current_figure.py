@@ -1,6 +1,6 @@
-"""What ``plt.…`` draws on from cell to cell: the current figure, as if it were a name.
+"""Matplotlib's current figure, treated as a name that cells use, define and change.
 
-Only notebooks have it where a cell asks for it, or draws on it, before it begins a figure itself.
+It is added only to notebooks where a cell reads or draws on it before it begins a figure itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEPTH = 4
 
 
 def noted(def_uses: Mapping[int, DefUse]) -> dict[int, DefUse]:
-    """Return the cells with the current figure among what they use, define and change."""
+    """Return the cells with the current figure among the names they use, define and change."""
     imports: dict[str, str] = {}
     functions: dict[str, list[FunctionSummary]] = {}
     for each in def_uses.values():
@@ -61,7 +61,7 @@ def _noted(cell: DefUse, events: list[Event], reader: _Reader) -> DefUse:
 
 
 class _Reader:
-    """What calls do with the current figure, the notebook's own functions followed."""
+    """Reader of how calls use the current figure, also inside the notebook's own functions."""
 
     def __init__(
         self, imports: Mapping[str, str], functions: Mapping[str, list[FunctionSummary]]
@@ -97,7 +97,7 @@ def _event(call: Called, path: str) -> Event | None:
 
 
 def _of_method(call: Called) -> Event | None:
-    """``df.plot()`` draws on the current figure, or on a new one that is then current."""
+    """Return the event of ``df.plot()``: it draws on the current figure, or on a new one."""
     on_axes = any(word == "ax" for word, _ in call.keywords)
     is_drawing = "plot" in call.chain[1:] and not call.arguments and not on_axes
     return "draws" if is_drawing else None

@@ -1,4 +1,4 @@
-"""What is found out about a cell and its functions, as data. Lines count from 1 in the cell."""
+"""Facts about a cell and its functions, as data. Lines count from 1 in the cell."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Chain = tuple[str, ...]
-"""``a.b().c[0]`` as ``("a", "b", "()", "c", "[]")``; empty where it begins with no name."""
+"""``a.b().c[0]`` as ``("a", "b", "()", "c", "[]")``; empty if it does not begin with a name."""
 
 LOGGERS = "the loggers"
 """Stands for all loggers of ``logging``, which keep their handlers."""
 
 INSTANCES = frozenset(["self", "cls", "mcs", "mcls", "metacls"])
-"""Names that the first parameter of a method has."""
+"""Usual names of a method's first parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """What an expression's value may be made of, by the names in it.
+    """Possible origins of an expression's value, by the names in it.
 
     Attributes:
         same: Names that it may be.
         part: Names that it may be an element, an attribute or a view of.
         inside: Names that it keeps.
-        calls: Calls whose results it may be; ``part_of_calls`` whose results it is a part of.
+        calls: Calls whose result it may be; ``part_of_calls``: calls whose result it is a part of.
         mentioned: All names in it, arithmetic included.
-        literal: ``data`` for numbers, texts and arithmetic, ``container`` for displays of lists
+        literal: ``data`` for numbers, strings and arithmetic, ``container`` for displays of lists
             and the like, ``iterator`` for generator expressions.
-        bound: The method, where it is one that was not called (``items.append``).
-        is_false: It is the word ``False`` or ``None``.
-        attributes: Attributes that it is or keeps, by their last word: methods, perhaps.
-        items: Names that are its elements themselves, where it is a display of them.
-        operator: The method of the operator that gives it (``__add__``).
-        is_fixed: It is a number, a text or a tuple of such: nothing changes it.
-        holds_fixed: It is a display of such: what is taken out of it cannot be changed.
+        bound: The method, if it is a method that was not called (``items.append``).
+        is_false: It is the literal ``False`` or ``None``.
+        attributes: Attributes that it is or keeps, by their last word; these may be methods.
+        items: Names that are its elements, if it is a display of names.
+        operator: The method of the operator that returns it (``__add__``).
+        is_fixed: It is an immutable number, string or tuple of such.
+        holds_fixed: It is a display of such values: an element of it cannot change.
     """
 
     same: frozenset[str] = frozenset()
@@ -55,12 +55,13 @@ class CellValue:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """One call: its dotted name, what it is called on, and its arguments.
+    """One call: its dotted name, its receiver and its arguments.
 
-    ``alone`` says that it is a statement by itself, whose result nobody uses, and ``shown`` that
-    it ends its cell, which shows the result; ``for_a_while`` that what it sets ends with its
-    ``with``. ``put_back``: libraries whose settings one around it puts
-    back.
+    Attributes:
+        alone: It is a statement by itself, whose result is unused.
+        shown: It ends its cell, which shows the result.
+        for_a_while: Its setting ends with the surrounding ``with``.
+        put_back: Libraries whose settings a surrounding ``with`` restores.
     """
 
     chain: Chain
@@ -79,7 +80,7 @@ class Called:
         return (*self.arguments, *[value for _, value in self.keywords])
 
     def at(self, where: int | str) -> list[CellValue]:
-        """Return the argument at a position, or with a keyword, where it is given."""
+        """Return the values at a position or keyword, if given."""
         if isinstance(where, int):
             return [*self.arguments[where : where + 1]]
         return [value for word, value in self.keywords if word == where]
@@ -87,39 +88,39 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A name that is bound to a value, or to its elements (``for``, unpacking)."""
+    """Binding of a name to a value, or to the elements of a value (``for``, unpacking)."""
 
     target: str
     value: CellValue
     is_element: bool = False
     is_kept: bool = False
-    """The target keeps the value (``target.x = value``), rather than being it."""
+    """Whether the target keeps the value (``target.x = value``) and is not the value itself."""
 
 
 @dataclass(slots=True)
 class FunctionSummary:
-    """What calling a function of the notebook uses and changes.
+    """Names that calling a function of the notebook uses and changes.
 
     Attributes:
         parameters: Names in order, without ``self``; ``rest`` takes all further arguments.
         own: Names that its body binds.
         uses: Names from outside, with the line of their use.
-        changes: Names that the body changes by itself, and how deep (``Change``).
-        calls: The calls in it, whose changes come on top.
+        changes: Names that the body itself changes, and how deep (``Change``).
+        calls: The calls in it, whose changes are added.
         aliases: What its names may be.
-        returns: What it may give back, or yield.
+        returns: Values that it may return or yield.
         yields: It is a generator.
-        keeps_state: A function inside it changes what the call made (a closure with state).
-        gives_function: It gives back a function that stands in it, to be called later.
-        grows: Parameters with a default that lives on (``seen=[]``).
+        keeps_state: An inner function changes objects made by the call (a closure with state).
+        gives_function: It returns an inner function that is called later.
+        grows: Parameters with a mutable default (``seen=[]``).
         owner: The class whose method it is.
-        defines_unknown: How it may define names that cannot be seen (``exec()``).
-        rebinds: Names around it that it binds anew (``global``).
+        defines_unknown: How it may define names that the analysis cannot see (``exec()``).
+        rebinds: Outer names that it rebinds (``global``).
         body: Its statements; ``instance`` is the name of the object in a method.
-        defaults: What parameters are where nothing is given, by names.
-        decorators: Dotted names by which it is decorated; ``is_property`` where it is one.
-        implicit: Methods that Python calls for it, once they were looked for.
-        forgiven: Names of ``uses`` whose absence it expects.
+        defaults: Names that parameters stand for by default.
+        decorators: Dotted names of its decorators; ``is_property`` if it is a property.
+        implicit: Methods that Python calls for it; None until they were searched.
+        forgiven: Names of ``uses`` that it expects may be missing.
     """
 
     parameters: tuple[str, ...]
@@ -149,10 +150,10 @@ class FunctionSummary:
 
 @dataclass(frozen=True, slots=True)
 class ClassSummary:
-    """A class of the notebook: its bases by dotted name, and lists and the like in its body.
+    """Class of the notebook: its bases by dotted name, and the lists and dicts in its body.
 
-    ``only_fixed``: it has no method, and nothing in its body but numbers and texts. ``holds``:
-    names of the notebook that its fields are made of.
+    ``only_fixed``: it has no method, and only numbers and strings in its body. ``holds``: names of
+    the notebook that its fields are made of.
     """
 
     bases: tuple[Chain, ...]
@@ -164,7 +165,7 @@ class ClassSummary:
 
 @dataclass(slots=True)
 class DefUse:
-    """What a cell uses, defines and changes; lines count from 1 in the cell."""
+    """Names that a cell uses, defines and changes. Lines count from 1 in the cell."""
 
     uses: dict[str, int] = field(default_factory=dict)
     defines: set[str] = field(default_factory=set)
@@ -179,34 +180,36 @@ class DefUse:
     ambient: dict[str, int] = field(default_factory=dict)
     defines_unknown: str | None = None
     uses_unknown: str | None = None
-    """How it may use names that cannot be seen (``eval(text)``)."""
+    """How it may use names that the analysis cannot see (``eval(text)``)."""
 
     star: str | None = None
-    """The module whose names it takes all (``from torch import *``)."""
+    """Module from which it imports all names (``from torch import *``)."""
 
     yields: bool = False
     indexed: set[str] = field(default_factory=set)
-    """Names of which an element is read."""
+    """Names of which it reads an element."""
 
     bound_at: dict[str, frozenset[str]] = field(default_factory=dict)
-    """What is surely bound when a name is first read; for what calling it uses by then."""
+    """Names surely bound when a name is first read; they limit what calling that name needs."""
 
     body: Sequence[ast.AST] = ()
     implicit: frozenset[tuple[str, str]] | None = None
-    """Methods that Python calls for it, once they were looked for."""
+    """Methods that Python calls implicitly for it; None until they were searched."""
 
     forgiven: set[str] = field(default_factory=set)
-    """Names whose absence it expects (``except NameError``), or that a text may mean otherwise."""
+    """Names that may be missing (``except NameError``), or that may mean something else in a
+    string.
+    """
 
     renames: dict[str, Chain] = field(default_factory=dict)
-    """Names that stand for a part of something (``rand = np.random.rand``)."""
+    """Names that stand for an attribute of a module (``rand = np.random.rand``)."""
 
     set_by_text: set[str] = field(default_factory=set)
-    """Names of the notebook that it sets by their text (``globals()["x"] = 1``)."""
+    """Names of the notebook that it sets by a string (``globals()["x"] = 1``)."""
 
     deletes: set[str] = field(default_factory=set)
     asks: int | None = None
-    """The line where it asks for input."""
+    """Line where it asks for input."""
 
     @property
     def possible_definitions(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""Classes and decorated functions as a scope reads them: what is called when they are defined."""
+"""Classes and decorated functions: the names they bind, and the calls made by defining them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROPERTIES = frozenset(["property", "cached_property", "lazy_property"])
 
 
 def class_made(reader: ScopeReader, node: ast.ClassDef, inner: ScopeReader) -> None:
-    """Note a class, its methods, and what defining it calls: hooks of its bases, a metaclass."""
+    """Note a class, its methods and the calls made by its definition: base hooks, a metaclass."""
     for name, line in inner.made.uses.items():
         reader.need(name, line, doubtful=name in inner.made.forgiven)
     functions = reader.made.functions
@@ -64,9 +64,10 @@ def _held(inner: ScopeReader) -> frozenset[str]:
 
 
 def added_to(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
-    """Return the class to which a decorator adds a function as a method: ``@add_to_class(A)``.
+    """Return the class to which a decorator adds a function as a method (``@add_to_class(A)``).
 
-    It begins with ``self``; the class is what the decorator is given, or the annotation of that.
+    The function's first parameter is ``self``. The class is the decorator's argument, or the
+    annotation of that argument.
     """
     first = next(iter(expressions.all_arguments(node.args)), None)
     if first is None or first.arg not in INSTANCES:
@@ -84,7 +85,7 @@ def added_to(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
 
 
 def decorated(reader: ScopeReader, node: Decorated) -> None:
-    """A decorator is called with what it decorates, and with the classes of its annotations."""
+    """Note that a decorator is called with the decorated object and its annotations' classes."""
     first: list[ast.expr] = []
     if not isinstance(node, ast.ClassDef):
         every = expressions.all_arguments(node.args)
@@ -113,7 +114,7 @@ def decorated(reader: ScopeReader, node: Decorated) -> None:
 
 
 def defaults(reader: ScopeReader, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """A function keeps what its parameters are by default."""
+    """Note that a function keeps the default values of its parameters."""
     every = [*node.args.defaults, *[each for each in node.args.kw_defaults if each is not None]]
     for value in every:
         held = reader.values.of(value)
@@ -123,7 +124,7 @@ def defaults(reader: ScopeReader, node: ast.FunctionDef | ast.AsyncFunctionDef) 
 
 
 def renamed(reader: ScopeReader, target: ast.expr, value: ast.expr) -> None:
-    """Note ``rand = np.random.rand``: it may be a function of a library under another name."""
+    """Note ``rand = np.random.rand``: the target may be a library function under another name."""
     if isinstance(target, ast.Name) and isinstance(value, ast.Attribute):
         chain = reader.values.chain(value)
         if len(chain) > 1 and not {"()", "[]"} & {*chain}:

@@ -1,4 +1,4 @@
-"""What running something changes, as data."""
+"""Effects of running code, as data."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchpool.cells.alias_graph import Change, HeldNames
 
 @dataclass(slots=True)
 class Effect:
-    """What running something changes, in the names of the place where it stands.
+    """Effects of running code, in the names of the scope where it stands.
 
     Attributes:
-        changes: Names, and how deep.
-        outer: The same for names of the notebook itself, by functions that reach for them.
-        keeps: What names keep from now on.
-        setting: A setting that holds for all that follows.
-        seeds: Random generators that are set, and by what.
-        draws: Generators that are drawn from.
-        draws_when_made: Generators that something draws its first values from.
-        asks_unknown: A function of a library that nobody has described, which may draw too.
+        changes: Names that change, and how deep.
+        outer: Names of the notebook itself that its functions change, and how deep.
+        keeps: Names, and what each keeps from now on.
+        setting: A setting that affects all later code.
+        seeds: Random generators that are seeded, and with what.
+        draws: Random generators that are drawn from.
+        draws_when_made: Generators from which an object draws its initial values.
+        asks_unknown: An unknown library function that is called; it may draw too.
         trains: It fits a model, which may take long.
-        calls: Names of objects that are called, of which is not known whether that changes them.
-        calls_held: Names of objects that may call what they keep.
+        calls: Names of objects that are called, where the call may change them.
+        calls_held: Names of objects that may call the objects they keep.
     """
 
     changes: dict[str, Change] = field(default_factory=dict)
@@ -40,17 +40,17 @@ class Effect:
 
     @property
     def is_seen(self) -> bool:
-        """It changes, sets, seeds or draws something."""
+        """Whether it changes, sets, seeds or draws anything."""
         seen = (self.changes, self.outer, self.keeps, self.setting, self.seeds, self.draws)
         return any(seen)
 
     def change(self, names: Iterable[str], how: Change) -> None:
-        """Note that names change so deep."""
+        """Note that names change to the given depth."""
         for name in names:
             self.changes[name] = max(how, self.changes.get(name, how))
 
     def change_value(self, held: HeldNames, how: Change) -> None:
-        """Note that a value changes: what it is, what it is a part of, and what it keeps."""
+        """Note that a value changes: the names that it is, is a part of, and keeps."""
         self.change(held.same, how)
         self.change(held.part, Change.DEEP)
         if how >= Change.DEEP:
@@ -69,7 +69,7 @@ class Effect:
             self.outer[name] = max(how, self.outer.get(name, how))
 
     def add(self, more: Effect) -> None:
-        """Add all that another changes."""
+        """Add all effects of another one."""
         for name, how in more.changes.items():
             self.change([name], how)
         for name, held in more.keeps.items():
@@ -79,7 +79,7 @@ class Effect:
         self.add_ambient(more)
 
     def add_ambient(self, more: Effect) -> None:
-        """Add what another changes beside its own names."""
+        """Add the effects of another one except those on its own names."""
         self.change_outer(more.outer)
         self.trains = self.trains or more.trains
         self.asks_unknown = self.asks_unknown or more.asks_unknown
@@ -91,10 +91,10 @@ class Effect:
 
 @dataclass(slots=True)
 class CallSummary:
-    """What calling a function of the notebook does, with all that it calls.
+    """Effects of calling a function of the notebook, including all that it calls.
 
-    ``effect.changes``, ``calls`` and ``calls_held`` are its parameters; ``fields`` those of its
-    object, of which it may call some (``calls_fields``); ``returns`` is told in parameters,
+    ``effect.changes``, ``calls`` and ``calls_held`` name its parameters. ``fields`` names the
+    fields of its object, which it may call (``calls_fields``). ``returns`` names parameters,
     ``self`` and names of the notebook.
     """
 
@@ -105,13 +105,13 @@ class CallSummary:
 
     @property
     def of_object(self) -> Change:
-        """How deep an object changes by what its method does to its fields."""
+        """Depth of the change of an object, from what its method does to its fields."""
         if Change.THROUGH in self.fields.values():
             return Change.THROUGH
         return Change.DEEP if any(self.fields) else Change.ITEM
 
     def size(self) -> tuple[int, ...]:
-        """Return numbers that grow with what is found."""
+        """Return numbers that grow with the findings; equal sizes end the iteration."""
         effect = self.effect
         hows = sum([*effect.changes.values(), *effect.outer.values(), *self.fields.values()])
         random = len(effect.seeds) + len(effect.draws) + len(effect.draws_when_made)

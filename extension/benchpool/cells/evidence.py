@@ -1,8 +1,8 @@
-"""Which suspicions fall by what the kernel says.
+"""Evidence from the kernel that removes suspected changes.
 
-The kernel's history is read like a notebook. Where the cells that make a name are the same texts
-in the same order there and here, the object in the kernel is the one that the job will have: what
-is true of it for good is true in the job.
+The kernel's history is read like a notebook. If the cells that make a name have the same text in
+the same order in both, the kernel's object is the one that the job will have. Permanent facts about
+that object then hold in the job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchpool.cells.search import Search
 from benchpool.kernel.answer import NameFacts
 
 MAX_HISTORY = 400
-"""Texts of the history that are read, the newest ones."""
+"""Maximum number of texts of the history that are read, newest first."""
 
 
 _NUMBERS = frozenset(f"builtins.{each}" for each in ("bool", "int", "float", "complex", "NoneType"))
@@ -25,7 +25,7 @@ _ARRAYS = frozenset(["numpy.ndarray", "torch.Tensor"])
 
 
 class KernelHistory:
-    """What the kernel ran, read like a notebook; ``first`` is the number of the first text."""
+    """Code that the kernel ran, read like a notebook; ``first`` is the number of the first text."""
 
     def __init__(self, texts: Sequence[str], first: int = 1) -> None:
         left = max(0, len(texts) - MAX_HISTORY)
@@ -35,17 +35,17 @@ class KernelHistory:
         self.search = Search(reads, len(self.texts) - 1)
 
     def binder(self, name: str) -> int | None:
-        """Return the position of the text that has bound a name last."""
+        """Return the position of the text that bound a name last."""
         found = self.search.definers.get(name)
         return found[-1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the notebook's objects, each a name with the cell that binds it.
+    """Facts known about the notebook's objects, each a name with the cell that binds it.
 
     Attributes:
-        fixed: They can never change.
+        fixed: Objects that can never change.
         apart: Pairs that share no memory, and never did.
     """
 
@@ -58,9 +58,9 @@ def decide(
 ) -> Evidence:
     """Return what the kernel's answer proves.
 
-    Numbers never change. Arrays look at the same memory all their life, so that two which share
-    none now have never shared any; of other objects that is not known. Texts and paths may name a
-    file that changes, and count as nothing.
+    Numbers never change. An array keeps the same memory for life, so two arrays that share none now
+    never did. For other objects this is unknown. Strings and paths may name a file that changes,
+    and prove nothing.
 
     Args:
         search: The notebook's cells.
@@ -96,7 +96,7 @@ def _is_array(facts: NameFacts) -> bool:
 def _made_alike(
     name: str, search: Search, texts: Sequence[str], history: KernelHistory
 ) -> Node | None:
-    """Return the object of the notebook that the kernel's name holds, where that is certain."""
+    """Return the notebook's object that the kernel's name holds, if that is certain."""
     binder = history.binder(name)
     if binder is None:
         return None
@@ -127,7 +127,7 @@ def _is_made_alike(
 
 
 def made_by(search: Search, number: int) -> list[int] | None:
-    """Return the cells that one needs, itself last; None where some name has no maker."""
+    """Return the cells that one needs, itself last; None if some name has no maker."""
     alone = Search(search.reads, number, search.changes.anew())
     alone.include(number, "")
     alone.follow(())

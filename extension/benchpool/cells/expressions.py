@@ -1,4 +1,4 @@
-"""Shapes of expressions: dotted names, what a pattern binds, what a body binds."""
+"""Shapes of expressions: dotted names, and the names that patterns and bodies bind."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from benchpool.cells.def_use import Chain
 
 
 def chain_of(node: ast.expr, owner: str | None = None) -> Chain:
-    """Return ``a.b.c`` as words; ``()`` stands for a call in it; empty for anything else.
+    """Return ``a.b.c`` as a tuple of words; empty for any other expression.
 
-    With an owner, ``self.x`` is one word: in a method it is a name of its own.
+    ``()`` stands for a call in it. With an owner, ``self.x`` is one word: in a method it counts as
+    a name.
     """
     words: list[str] = []
     while True:
@@ -35,7 +36,7 @@ def chain_of(node: ast.expr, owner: str | None = None) -> Chain:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes right below one, as ``ast.iter_child_nodes`` does in twice the time.
+    """Return the direct child nodes, twice as fast as ``ast.iter_child_nodes``.
 
     >>> [type(each).__name__ for each in children(ast.parse("f(x, y)").body[0].value)]
     ['Name', 'Name', 'Name']
@@ -70,7 +71,7 @@ def pattern_names(pattern: ast.pattern) -> set[str]:
 
 
 def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Say whether a block never goes on to what follows it."""
+    """Return whether a block never continues with the statement after it."""
     return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Continue | ast.Break)
 
 

@@ -1,4 +1,4 @@
-"""The tables of ``facts.toml``: words, and patterns of dotted paths."""
+"""Tables of ``facts.toml``: words, and patterns of dotted paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def tables() -> dict[str, Any]:
-    """Return what ``facts.toml`` says."""
+    """Return the content of ``facts.toml``."""
     text = importlib.resources.files("benchpool.cells").joinpath("facts.toml").read_text("utf-8")
     return tomllib.loads(text)
 
@@ -22,7 +22,7 @@ def words(text: str) -> frozenset[str]:
 
 
 class PathPatterns:
-    """Shell patterns of dotted paths, each with a value; the most letters that fit count."""
+    """Shell patterns of dotted paths, each with a value; the longest match wins."""
 
     def __init__(self, table: Iterable[tuple[str, Any]]) -> None:
         pairs = sorted(table, key=lambda each: -len(re.sub(r"\[.*?\]|[*?]", "", each[0])))
@@ -34,7 +34,7 @@ class PathPatterns:
         ]
 
     def find(self, path: str) -> Any:
-        """Return the value of the pattern that fits best; None where none fits."""
+        """Return the value of the best matching pattern, or None."""
         if path in self._plain:
             return self._plain[path]
         return next((value for pattern, value in self._globs if pattern.match(path)), None)

@@ -1,4 +1,4 @@
-"""What is known of libraries, read once from ``facts.toml``: tables, and questions to them."""
+"""Facts about libraries, read once from ``facts.toml``: tables and queries."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MethodRule = Literal["reading", "views", "own", "keeping", "taking", "alone", "d
 
 @dataclass(frozen=True, slots=True)
 class FunctionFact:
-    """What a function of a library does.
+    """Effects and result of a library function.
 
     Attributes:
-        changes: Positions and keywords of the arguments that it changes; None where unknown.
+        changes: Positions and keywords of the arguments that it changes; None if unknown.
         result: ``new`` keeps nothing, ``shares`` may be an argument or share its data, ``keeps``
             holds its arguments and may change them, ``quietly`` holds and never changes them.
-        kind: What the result is, of ``facts.toml``'s kinds.
-        out: The position where the array to write to may stand.
-        is_known: Its module is one of those that leave their arguments.
+        kind: Kind of the result, one of ``facts.toml``'s kinds.
+        out: Position of the output array, if the function has one.
+        is_known: Whether its module is one that does not change its arguments.
     """
 
     changes: tuple[int | str, ...] | None
@@ -69,7 +69,7 @@ _ONLY_SHARING = words(_TABLES["shares"]["copying_unless"])
 _SETTINGS = _TABLES["settings"]
 _PUTS_BACK: dict[str, str] = _TABLES["puts_back"]
 PICTURES = words(_SETTINGS["pictures"])
-"""Modules whose settings say how pictures look."""
+"""Modules whose settings define the look of figures."""
 _SETTING_NAMES = words(_SETTINGS["names"])
 _SETTING_BEGINNINGS = tuple(_SETTINGS["beginnings"].split())
 _SETTING_PLACES, _SETTING_METHODS = words(_SETTINGS["places"]), words(_SETTINGS["methods"])
@@ -83,7 +83,7 @@ _METHODS: dict[str, MethodRule] = {
     for name in _TABLES["methods"][rule].split()
 }
 TRAINING = words(_TABLES["methods"]["training"])
-"""Functions and methods that may take long, since they fit a model."""
+"""Functions and methods that may take long because they fit a model."""
 
 _REGISTERING = tuple(_TABLES["methods"]["registering"].split())
 _WRITES, _READS = (
@@ -122,12 +122,12 @@ CHANGING_METHODS = frozenset(
     "__delitem__",
     "__iadd__",
 }
-"""Methods that change their receiver, for certain."""
+"""Methods that surely change their receiver."""
 
 
 @functools.lru_cache(maxsize=4096)
 def function(path: str) -> FunctionFact:
-    """Return what is known of a function or class by its whole dotted path.
+    """Return the facts about a function or class by its full dotted path.
 
     >>> function("numpy.add.at").changes, function("numpy.mean").changes
     ((0,), ())
@@ -163,7 +163,7 @@ def function(path: str) -> FunctionFact:
 
 
 def is_setting(chain: tuple[str, ...]) -> bool:
-    """Say whether calling ``a.b.c`` of a module changes how everything after it behaves.
+    """Return whether calling ``a.b.c`` of a module changes how all later code behaves.
 
     >>> is_setting(("np", "seterr")), is_setting(("sys", "path", "append"))
     (True, True)
@@ -179,7 +179,7 @@ def is_setting(chain: tuple[str, ...]) -> bool:
 
 
 def puts_back(chain: tuple[str, ...]) -> str | None:
-    """Return the library whose settings a context manager puts back at its end.
+    """Return the library whose settings a context manager restores at its end, or None.
 
     >>> puts_back(("np", "errstate")), puts_back(("open",)), puts_back(())
     ('numpy', None, None)
@@ -188,18 +188,18 @@ def puts_back(chain: tuple[str, ...]) -> str | None:
 
 
 def is_known(path: str) -> bool:
-    """Say whether a path begins with a library that leaves its arguments as they are."""
+    """Return whether a path begins with a library that does not change its arguments."""
     return path.partition(".")[0] in _MODULES
 
 
 def registers(name: str) -> bool:
-    """Say whether a method is given what is called later (``register_forward_hook``)."""
+    """Return whether a method registers a callback (``register_forward_hook``)."""
     return name.startswith(_REGISTERING)
 
 
 @functools.lru_cache(maxsize=4096)
 def file_use(name: str) -> Literal["writes", "reads", "opens"] | None:
-    """Return what a function or method of this name does with the file that it is given.
+    """Return how a function or method of this name uses the file that it is given.
 
     >>> file_use("to_csv"), file_use("read_csv"), file_use("open"), file_use("mean")
     ('writes', 'reads', 'opens', None)
@@ -210,27 +210,27 @@ def file_use(name: str) -> Literal["writes", "reads", "opens"] | None:
 
 
 def lists_folder(name: str) -> bool:
-    """Say whether a function or method of this name tells which files are in a folder."""
+    """Return whether a function or method of this name lists the files of a folder."""
     return name in _LISTS
 
 
 def makes_folder(name: str) -> bool:
-    """Say whether a function or method of this name makes a folder (``mkdir``)."""
+    """Return whether a function or method of this name makes a folder (``mkdir``)."""
     return name in _FOLDERS
 
 
 def builds(name: str) -> bool:
-    """Say whether a method that changes its receiver keeps what it is given (``compile``)."""
+    """Return whether a method that changes its receiver keeps its arguments (``compile``)."""
     return name in _BUILDING
 
 
 def sounds_like_setting(name: str) -> bool:
-    """Say whether a function that is not known has a word of setting something in its name."""
+    """Return whether the name of an unknown function contains a word for a setting."""
     return not _SETTING_WORDS.isdisjoint(re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()))
 
 
 def only_tells(name: str) -> bool:
-    """Say whether a function or method of this name shows, writes or waits, and changes nothing.
+    """Return whether a function or method of this name shows, writes or waits, and changes nothing.
 
     >>> only_tells("print"), only_tells("plot_history"), only_tells("pack_into")
     (True, True, False)
@@ -239,27 +239,27 @@ def only_tells(name: str) -> bool:
 
 
 def sounds_like_change(name: str) -> bool:
-    """Say whether a name has a word of changing something (``pack_into``, ``add_path``)."""
+    """Return whether a name contains a word for a change (``pack_into``, ``add_path``)."""
     return not _CHANGE_WORDS.isdisjoint(re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()))
 
 
 def only_computes(path: str) -> bool:
-    """Say whether a function is of a module that computes and sets nothing by its functions."""
+    """Return whether a function's module only computes, so that its functions set nothing."""
     return path.partition(".")[0] in _COMPUTING
 
 
 def is_of_files(path: str) -> bool:
-    """Say whether a function moves, copies or removes files (``shutil.rmtree``)."""
+    """Return whether a function moves, copies or removes files (``shutil.rmtree``)."""
     return _MOVES.find(path) is not None
 
 
 def import_sets(name: str) -> bool:
-    """Say whether importing a name changes something (``enable_halving_search_cv``)."""
+    """Return whether importing a name changes something (``enable_halving_search_cv``)."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _SETTING_IMPORTS)
 
 
 def method(name: str) -> MethodRule:
-    """Return the rule for a method by its name alone.
+    """Return the rule for a method by its name.
 
     >>> method("fit"), method("head"), method("reshape"), method("frobnicate")
     ('own', 'reading', 'views', 'unknown')
@@ -277,19 +277,19 @@ def method_out(name: str) -> int | None:
 
 
 def given_by_star(name: str) -> str | None:
-    """Return what a name mostly is that a ``from … import *`` gives (``nn``)."""
+    """Return what a name most likely is that comes from a ``from … import *`` (``nn``)."""
     return _STARRED.get(name)
 
 
 def on_current_figure(
     path: str, *, asks: bool, names_one: bool
 ) -> Literal["begins", "reads", "draws"] | None:
-    """Return what a function does with the current figure of matplotlib.
+    """Return what a function does with matplotlib's current figure, or None.
 
     Args:
-        path: Its whole dotted path.
-        asks: It is given nothing, and its result is used.
-        names_one: It is given something by position: which figure, perhaps.
+        path: Its full dotted path.
+        asks: It has no arguments, and its result is used.
+        names_one: It has a positional argument, which may select a figure.
 
     >>> on_current_figure("matplotlib.pyplot.plot", asks=False, names_one=True)
     'draws'
@@ -305,47 +305,47 @@ def on_current_figure(
 
 
 def makes_current(path: str) -> bool:
-    """Say whether a function gives axes or a figure that is then the current one."""
+    """Return whether a function returns axes or a figure that becomes the current one."""
     return _KINDS.find(path) == "axes" and path.rpartition(".")[0] in _FIGURE["modules"]
 
 
 def links(path: str) -> bool:
-    """Say whether a function ties objects together, so that one follows the other."""
+    """Return whether a function links objects, so that one follows the other."""
     return _LINKS.find(path) is not None
 
 
 def tells_of_ends(path: str) -> bool:
-    """Say whether a function or class does something when an object ends (``weakref.ref``)."""
+    """Return whether a function or class acts when an object is freed (``weakref.ref``)."""
     return _ENDS.find(path) is not None
 
 
 def remembers(path: str) -> bool:
-    """Say whether a decorator keeps what a function gave (``functools.lru_cache``)."""
+    """Return whether a decorator caches a function's results (``functools.lru_cache``)."""
     return _REMEMBERS.find(path) is not None
 
 
 def is_logger(path: str) -> bool:
-    """Say whether a function gives a logger."""
+    """Return whether a function returns a logger."""
     return path in _LOGGERS
 
 
 def logs(name: str) -> bool:
-    """Say whether a function or method of this name tells a logger's handlers."""
+    """Return whether a function or method of this name calls a logger's handlers."""
     return name in _LOGS
 
 
 def asks_cache(name: str) -> bool:
-    """Say whether a method asks what a decorator has kept (``cache_info``)."""
+    """Return whether a method reads the cache of a decorator (``cache_info``)."""
     return name in _ASKS_CACHE
 
 
 def looks_later(name: str) -> bool:
-    """Say whether a method's result reads its receiver only when it is asked (``groupby``)."""
+    """Return whether a method's result reads its receiver lazily (``groupby``)."""
     return name in _LATE
 
 
 def method_changes(name: str) -> tuple[int | str, ...]:
-    """Return the arguments that a method changes whose receiver stays as it is.
+    """Return the arguments that a method changes while its receiver stays the same.
 
     >>> method_changes("to_sql")
     (1, 'con')
@@ -354,17 +354,20 @@ def method_changes(name: str) -> tuple[int | str, ...]:
 
 
 def may_find(name: str) -> bool:
-    """Say whether a method gives a part of what is neither text nor table (``root.find("b")``)."""
+    """Return whether a method may return a part of its receiver (``root.find("b")``).
+
+    This does not apply to receivers that are text or tables.
+    """
     return name in _FINDING
 
 
 def is_seeded(name: str) -> bool:
-    """Say whether an attribute of this name draws random numbers (``env.action_space``)."""
+    """Return whether an attribute of this name draws random numbers (``env.action_space``)."""
     return name in _SEEDED
 
 
 def only_shares(name: str) -> bool:
-    """Say whether ``copy=False`` makes a function or method share data, and not write to it.
+    """Return whether ``copy=False`` makes a function share data without writing to it.
 
     >>> only_shares("astype"), only_shares("nan_to_num")
     (True, False)
@@ -373,15 +376,15 @@ def only_shares(name: str) -> bool:
 
 
 def draws_from_receiver(name: str) -> bool:
-    """Say whether a method of a random generator draws from it."""
+    """Return whether a method of a random generator draws from it."""
     return name in _DRAWING
 
 
 def draws_of_torch(name: str) -> bool:
-    """Say whether a method fills a tensor with numbers drawn by torch (``normal_``)."""
+    """Return whether a method fills a tensor with numbers drawn by torch (``normal_``)."""
     return name in _DRAWING_IN_PLACE
 
 
 def reads_axes(name: str) -> bool:
-    """Say whether a method of a figure or of axes leaves it as it is."""
+    """Return whether a method of a figure or of axes does not change it."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _AXES_READING)

@@ -1,6 +1,6 @@
-"""Files that a cell writes and another reads: told, since what is there may be good, or old.
+"""Files that one cell writes and another reads: reported, since the existing file may be stale.
 
-Folders that a cell makes go along with who uses them: those that are empty are not sent.
+Cells that make a folder are included with the cells that use it: empty folders are not sent.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MODES = frozenset("rwaxbt+")
 
 
 def needed(search: Search) -> Iterator[tuple[int, str]]:
-    """Yield cells that stay out and make what cells that go along use, and why they are needed.
+    """Yield excluded cells that make what included cells use, and why they are needed.
 
-    These are folders, and the files of ``%%writefile``. A cell that trains, or that failed, is not
-    taken along for a folder.
+    This applies to folders and to the files of ``%%writefile``. A cell that trains, or that failed,
+    is not included for a folder.
     """
     used = _by_cell(search)
     yield from _folders_needed(search, used)
@@ -63,7 +63,7 @@ def _written_needed(
 
 
 def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
-    """Yield the cells that stay out and write what a cell that goes along reads."""
+    """Yield the excluded cells that write a file that an included cell reads."""
     used = _by_cell(search)
     told: set[int] = set()
     for reader in sorted(search.why.keys() & used.keys()):
@@ -111,7 +111,7 @@ def _by_cell(search: Search) -> dict[int, list[FileUse]]:
 
 
 def _texts_held(search: Search) -> dict[str, set[str]]:
-    """Return the texts that cells bind to names: ``name = "made.py"``."""
+    """Return the strings that cells bind to names (``name = "made.py"``)."""
     found: dict[str, set[str]] = {}
     for made in search.def_uses.values():
         for node in made.body:

@@ -1,6 +1,6 @@
-"""What is put into lists, dicts and objects after they were made, by methods, functions and names.
+"""Contents put into lists, dicts and objects after creation, by methods, functions and names.
 
-A configuration of numbers and texts is one as long as nobody puts anything else into it.
+A configuration object counts as numbers and strings only while no code puts other values into it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from benchpool.cells.def_use import Called, ClassSummary, DefUse, FunctionSummar
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What is put where in a notebook.
+    """Contents that a notebook puts into its objects.
 
     Attributes:
-        fed: Names of lists and dicts into which a method puts what may change.
-        put_into: What methods put into lists and the like, by names: all that it was made of.
-        settings_only: Classes whose objects hold numbers and texts alone, as configurations.
-        filled_classes: Classes of which something is set from outside that may change.
-        fills_arguments: A function puts what may change into what it is given.
+        fed: Names of lists and dicts into which a method puts mutable values.
+        put_into: Names that methods put into lists and dicts, by the name of the container.
+        settings_only: Classes whose objects hold only numbers and strings, like configurations.
+        filled_classes: Classes with a mutable value set from outside.
+        fills_arguments: Whether a function puts mutable values into its arguments.
     """
 
     fed: frozenset[str]
@@ -36,7 +36,7 @@ def of(
     functions: Sequence[FunctionSummary],
     classes: Mapping[str, Sequence[ClassSummary]],
 ) -> Filling:
-    """Return what a notebook puts where, by its cells, functions and classes."""
+    """Return what a notebook puts where, from its cells, functions and classes."""
     scopes: list[DefUse | FunctionSummary] = [*def_uses, *functions]
     calls = [call for scope in scopes for call in scope.calls]
     aliases = [alias for scope in scopes for alias in scope.aliases]
@@ -65,11 +65,11 @@ def _settings_only(
 
 
 _BY_TEXT = frozenset(["vars", "setattr", "__setattr__", "__dict__"])
-"""Words by which fields are set whose names only a text says."""
+"""Words that set a field whose name is only given as a string."""
 
 
 def _fed(calls: Iterable[Called]) -> frozenset[str]:
-    """Return the names of lists and dicts into which a method puts what may change."""
+    """Return the names of lists and dicts into which a method puts mutable values."""
     return frozenset(
         name
         for call in calls
@@ -91,13 +91,13 @@ def _put_into(calls: Iterable[Called]) -> dict[str, set[str]]:
 
 
 def _keeps_of_arguments(function: FunctionSummary) -> frozenset[str]:
-    """Return the names that a function gives to what it is given, fields of objects too."""
+    """Return the names, fields of objects included, that a function binds to its arguments."""
     given = {*function.parameters, function.rest}
     return frozenset(a.target for a in function.aliases if not given.isdisjoint(a.value.same))
 
 
 def _fills_arguments(function: FunctionSummary, kept: frozenset[str]) -> bool:
-    """Say whether a function puts what may change into what it, or its object, was given."""
+    """Return whether a function puts mutable values into its own or its object's arguments."""
     mine = _keeps_of_arguments(function)
     fields = {each for each in kept if "." in each}
     into = {*function.parameters, function.rest, *mine, *fields}
@@ -106,7 +106,7 @@ def _fills_arguments(function: FunctionSummary, kept: frozenset[str]) -> bool:
 
 
 def _adds_fixed(call: Called) -> bool:
-    """Say whether a method puts numbers and texts alone into its receiver."""
+    """Return whether a method puts only numbers and strings into its receiver."""
     spreads = call.chain[-1] in {"update", "extend"}
     return all(value.is_fixed for _, value in call.keywords) and all(
         value.is_fixed or (spreads and value.holds_fixed) for value in call.arguments

@@ -1,4 +1,4 @@
-"""What calling each function of a notebook does: followed until nothing new is found."""
+"""Effects of calling each function of a notebook, iterated until nothing new is found."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _settled(code: OwnCode, function: FunctionSummary, name: str, notebook: Kind
 
 
 def _set_on_module(code: OwnCode, function: FunctionSummary) -> str | None:
-    """Return the module of which a body sets something (``os.environ[k] = v``).
+    """Return the module in which a body sets a value (``os.environ[k] = v``), or None.
 
-    What draws and sets how pictures look on the way is no setting: it is set again by each call.
+    A plotting function that sets the look of figures is not a setting: each call sets it again.
     """
     mine = {*function.parameters, function.rest, *function.own}
     for name in function.changes.keys() & code.imports.keys() - mine:
@@ -67,7 +67,7 @@ def _set_on_module(code: OwnCode, function: FunctionSummary) -> str | None:
 
 
 class _Outside(Kinds):
-    """The notebook's kinds as a function sees them: of its parameters nothing is known."""
+    """Kinds of the notebook as a function sees them; the kinds of its parameters are unknown."""
 
     def __init__(self, function: FunctionSummary, notebook: Kinds) -> None:
         self._mine = {*function.parameters, function.rest, *function.own}
@@ -91,7 +91,7 @@ def _told_outside(
     results: CallResults,
     graph: AliasGraph[str],
 ) -> CallSummary:
-    """Tell what was found in parameters, ``self`` and names of the notebook."""
+    """Return the findings expressed in parameters, ``self`` and names of the notebook."""
     parameters = {each for each in (*function.parameters, function.rest) if each is not None}
     local = function.own - parameters
     settled = CallSummary()
@@ -134,7 +134,7 @@ def _told_outside(
 def _outside(
     held: HeldNames, graph: AliasGraph[str], local: frozenset[str] | set[str]
 ) -> HeldNames:
-    """Return what is held without the names of the body, by what those hold in turn."""
+    """Return what is held, with the body's local names replaced by what those hold."""
     if held.names.isdisjoint(local):
         return held
     same = graph.reached(dict.fromkeys(held.same, Change.ITEM)).keys() - local
@@ -147,7 +147,7 @@ def _outside(
 
 
 def _shared_lists(code: OwnCode, function: FunctionSummary, settled: CallSummary) -> None:
-    """A list in the body of a class is the same for all its objects."""
+    """Note that a list in the body of a class is shared by all its objects."""
     if function.owner is None:
         return
     for owner in code.family(function.owner):

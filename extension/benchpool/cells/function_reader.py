@@ -1,4 +1,4 @@
-"""What calling a function of the notebook needs, changes and gives back, by its own body."""
+"""Summaries of functions: what calling one needs, changes and returns, from its own body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 def summary(node: Function, is_method: bool = False) -> FunctionSummary:
-    """Return what calling a function needs and changes."""
+    """Return what calling a function needs, changes and returns."""
     parameters = expressions.all_arguments(node.args)
     names = [each.arg for each in parameters]
     instance = names[0] if is_method and names and names[0] in INSTANCES else None
@@ -70,7 +70,7 @@ def summary(node: Function, is_method: bool = False) -> FunctionSummary:
 
 
 def _set_on_import(made: DefUse) -> str | None:
-    """Return a module that the body imports itself, and of which it sets something."""
+    """Return a module that the body itself imports and in which it sets a value."""
     return next(
         (
             f"{name}…"
@@ -82,7 +82,7 @@ def _set_on_import(made: DefUse) -> str | None:
 
 
 def _defaults(args: ast.arguments) -> dict[str, frozenset[str]]:
-    """Return the names that parameters stand for where nothing is given."""
+    """Return the names that parameters stand for by default."""
     return {
         each.arg: frozenset([default.id])
         for each, default in _with_defaults(args)
@@ -99,7 +99,7 @@ def _with_defaults(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]
 
 
 def _captured(made: DefUse, bound: set[str]) -> list[Alias]:
-    """A function inside holds what it uses of the call that makes it."""
+    """Return aliases for the local names that an inner function captures."""
     found = {
         name: frozenset(word for each in inner for word in (*each.uses, *each.changes)) & bound
         | frozenset(word for each in inner for word in _surely_changed(each))
@@ -113,7 +113,7 @@ def _captured(made: DefUse, bound: set[str]) -> list[Alias]:
 
 
 def _surely_changed(function: FunctionSummary) -> frozenset[str]:
-    """Return the names from outside that a function changes by itself, or by a known method."""
+    """Return the names from outside that a function changes directly or by a known method."""
     mine = {*function.own, *function.parameters, function.rest}
     called = [call for call in function.calls if call.chain[-1] in facts.CHANGING_METHODS]
     receivers = [call.receiver.same for call in called if call.receiver is not None]
@@ -121,7 +121,7 @@ def _surely_changed(function: FunctionSummary) -> frozenset[str]:
 
 
 def _keeps_state(inner: list[FunctionSummary], bound: set[str]) -> bool:
-    """Say whether a function inside changes what the outer call made or was given."""
+    """Return whether an inner function changes objects made by or given to the outer call."""
     changed = {name for each in inner for name in each.changes if name not in each.own}
     called = {
         name

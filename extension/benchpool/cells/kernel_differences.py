@@ -1,4 +1,4 @@
-"""How the kernel came to its names otherwise than the job will: older texts, other order."""
+"""Differences between how the kernel made its names and how the job will (text, order)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from benchpool.cells.search import Search
 def differences(
     cells: Sequence[NotebookCell], search: Search, history: KernelHistory, deleted: Collection[int]
 ) -> Iterator[Problem]:
-    """Yield for each name that cells give to others how the kernel's was made otherwise.
+    """Yield a problem for each shared name that the kernel made in another way than the job will.
 
     Args:
         cells: All cells.
-        search: Those that go along.
+        search: The cells that are included.
         history: What the kernel ran.
         deleted: Execution counts of cells that are no longer in the notebook.
     """
@@ -49,7 +49,7 @@ class _Past:
         self.by_count = {cell.execution_count: number for number, cell in code}
 
     def maker(self, at: int) -> str:
-        """Return in words what a text of the history was."""
+        """Return a description of a text of the history."""
         count = self.history.first + at
         number = self.by_text.get(self.history.texts[at])
         if number is not None:
@@ -62,7 +62,7 @@ class _Past:
         return f"a text that stands in no cell now (In [{count}])"
 
     def changed(self, name: str, told: set[int]) -> Iterator[Problem]:
-        """Yield what has changed a name here, and stands in no cell."""
+        """Yield the texts that changed a name in the kernel but are in no cell now."""
         changes = self.history.search.changes.anew()
         for at, _ in changes.changing(name, len(self.history.texts)):
             if self.history.texts[at] not in self.by_text and at not in told:
@@ -73,7 +73,7 @@ class _Past:
                 yield Problem("warning", text)
 
     def order(self, chosen: list[int]) -> Iterator[Problem]:
-        """Yield the first two cells that ran here the other way round."""
+        """Yield the first two cells that ran in the kernel in reverse order."""
         texts = Counter(each.source.strip() for each in self.cells)
         last = {text: at for at, text in enumerate(self.history.texts) if texts[text] == 1}
         ran = [

@@ -1,4 +1,4 @@
-"""What names hold, as far as their definitions tell."""
+"""Kinds of the values that names hold, as far as their definitions show."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from benchpool.cells.def_use import Alias, Called, CellValue, DefUse, FunctionSu
 from benchpool.cells.own_code import OwnCode
 
 Kind = str
-"""One of ``facts.toml``'s kinds, ``data``, ``container``, ``iterator``, ``bound`` (what is called
-and changes what it is bound to), ``object`` of a class not known, ``own:Net`` for an object of a
-class of the notebook, ``keeps bound`` and ``keeps own:Net`` for a container of such, or ``?``."""
+"""One of ``facts.toml``'s kinds, ``data``, ``container``, ``iterator``, ``bound`` (a callable that
+changes the object it is bound to), ``object`` of an unknown class, ``own:Net`` for an object of a
+class of the notebook, ``keeps bound`` and ``keeps own:Net`` for a container of these, or ``?``.
+"""
 
 _KEEPS = "keeps "
 
 _MODULES = frozenset(["module", "drops", "remembers"])
 _ITERATORS = frozenset(["iter", "zip", "map", "filter", "enumerate", "reversed"])
 _REMEMBERED = frozenset(["max_norm", "track_running_stats"])
-"""What layers are given that are changed by being called."""
+"""Arguments of layers that make a call of the layer change it."""
 
 _CONTAINERS = frozenset(["list", "dict", "set", "tuple", "sorted", "bytearray"])
 _NUMBERS = frozenset(
@@ -27,7 +28,7 @@ _NUMBERS = frozenset(
 
 
 class Kinds:
-    """The kinds of names in one scope; what it does not bind is looked for around it."""
+    """Kinds of names in one scope. Names that it does not bind are looked up in the outer scope."""
 
     def __init__(self, aliases: Iterable[Alias], code: OwnCode, around: Kinds | None) -> None:
         self._other_names: set[str] = set()
@@ -45,17 +46,17 @@ class Kinds:
         self._known: dict[str, frozenset[Kind]] = {}
 
     def trusts(self, call: Called) -> bool:
-        """Say whether a method that no library is known to have is surely the notebook's own.
+        """Return whether a method that no library is known to have surely belongs to the notebook.
 
-        So in the body of a function, whose parameters may be objects of any of its classes.
+        This holds in the body of a function, whose parameters may be objects of any of its classes.
         """
         return self._around is not None and facts.method(call.chain[-1]) == "unknown"
 
     def of_name(self, name: str) -> frozenset[Kind]:
-        """Return all kinds that a name may have; empty where nothing is known."""
+        """Return all kinds that a name may have; empty if unknown."""
         found = self._known.get(name)
         if found is None:
-            self._known[name] = frozenset()  # for a name that is made of itself
+            self._known[name] = frozenset()  # for a name that is computed from itself
             values = self._values.get(name)
             if values is not None:
                 found = frozenset[Kind]().union(*[self.of(each) for each in values])
@@ -65,14 +66,14 @@ class Kinds:
         return found
 
     def is_fixed(self, name: str) -> bool:
-        """Say whether a name stands for a number or a text, which nothing changes."""
+        """Return whether a name stands for a number or string, which never changes."""
         values = self._values.get(name)
         if values is None:
             return self._around is not None and self._around.is_fixed(name)
         return name not in self._code.rebound and all(each.is_fixed for each in values)
 
     def holds_fixed(self, name: str) -> bool:
-        """Say whether a name stands for a list or a dict of numbers and texts alone."""
+        """Return whether a name stands for a list or dict of only numbers and strings."""
         values = self._values.get(name)
         if values is None:
             return self._around is not None and self._around.holds_fixed(name)
@@ -80,7 +81,7 @@ class Kinds:
         return whole and self._is_filled_with_fixed(name)
 
     def has_settings(self, name: str) -> bool:
-        """Say whether a name stands for objects of a class that holds numbers and texts alone."""
+        """Return whether a name stands for objects that hold only numbers and strings."""
         own = {each.removeprefix("own:") for each in self.of_name(name)}
         return (
             bool(own)
@@ -89,7 +90,7 @@ class Kinds:
         )
 
     def _is_filled_with_fixed(self, name: str) -> bool:
-        """Say whether all that is put into what a name stands for is seen, and cannot change."""
+        """Return whether everything put into a name's object is known and immutable."""
         by_others = self._code.filling.fills_arguments or name in self._other_names
         if by_others or name in self._code.rebound:
             return False
@@ -120,7 +121,7 @@ class Kinds:
         return frozenset(found)
 
     def _objects_in(self, value: CellValue) -> frozenset[Kind]:
-        """Return what a container keeps of the notebook's own classes."""
+        """Return the kinds of objects of the notebook's own classes that a container keeps."""
         results = [self.of_result(call) for call in value.calls]
         kinds = frozenset[Kind]().union(*results, *map(self.of_name, value.inside))
         own = frozenset(f"{_KEEPS}{each}" for each in kinds if each.startswith("own:"))
@@ -128,12 +129,12 @@ class Kinds:
         return own | trained | frozenset(each for each in kinds if each.startswith(_KEEPS))
 
     def _objects_kept(self, value: CellValue) -> frozenset[Kind]:
-        """Return what keeps a value keeps of the notebook's own classes."""
+        """Return the kinds of a container that keeps a value, for the notebook's own classes."""
         own = [each for each in self.of(value) if each.removeprefix(_KEEPS).startswith("own:")]
         return frozenset(each if each.startswith(_KEEPS) else f"{_KEEPS}{each}" for each in own)
 
     def _has_method(self, value: CellValue) -> bool:
-        """Say whether a value is or keeps a method that was not called, and that may change."""
+        """Return whether a value is or keeps an uncalled method that may change objects."""
         return any(
             each in facts.CHANGING_METHODS
             or f".{each}" in self._code.functions
@@ -142,27 +143,28 @@ class Kinds:
         )
 
     def is_data(self, value: CellValue) -> bool:
-        """Say whether a value is surely data, which no holder changes."""
+        """Return whether a value is surely data, which no holder changes."""
         kinds = self.of(value)
         return bool(kinds) and kinds <= {"data", "pure"}
 
     def of_receiver(self, call: Called) -> frozenset[Kind]:
-        """Return what a method is called on, or what the variable is that is called."""
+        """Return the kinds of a method's receiver, or of the variable that is called."""
         if call.receiver is not None:
             return self.of(call.receiver)
         return self.of_name(call.chain[0])
 
     def of_field(self, call: Called) -> frozenset[Kind]:
-        """Return what is called where it is a module that objects keep; else nothing.
+        """Return the kinds of a called field if objects keep modules in it, else an empty set.
 
-        By the name alone, so that every class that sets a field of this name must keep such.
+        The field is found by name alone, so every class that sets a field of this name must keep a
+        module.
         """
         kinds = frozenset[Kind]().union(*map(self.of, self._code.fields.get(call.chain[-1], ())))
         are_modules = all(each.startswith("own:") or each in _MODULES for each in kinds)
         return kinds if are_modules else frozenset()
 
     def of_result(self, call: Called) -> frozenset[Kind]:
-        """Return what a call may give back; empty where nothing is known."""
+        """Return the kinds that a call may return; empty if unknown."""
         path = self._code.path(call)
         if path is not None:
             return self._of_library(call, path)
@@ -214,7 +216,7 @@ class Kinds:
         return frozenset(found)
 
     def computed_from(self, names: Iterable[str]) -> set[str]:
-        """Return all names from which names were computed, themselves included."""
+        """Return all names from which the given names were computed, themselves included."""
         found: set[str] = set()
         waiting = list(names)
         while waiting:
@@ -229,14 +231,14 @@ class Kinds:
         return found
 
     def look_from(self, cell: DefUse) -> None:
-        """Take names that a cell surely binds for what it binds them to (``loss``)."""
+        """Use the values that a cell surely binds to its names (``loss``)."""
         self._here = {}
         for each in cell.aliases:
             if not each.is_kept and each.target in cell.defines:
                 self._here.setdefault(each.target, []).append(each.value)
 
     def _makes_parameters(self, function: FunctionSummary) -> bool:
-        """Say whether a function makes tensors to which gradients go, and gives something back."""
+        """Return whether a function makes tensors that receive gradients, and returns a value."""
         return bool(function.returns) and any(
             call.chain[-1] in {"requires_grad_", "Parameter"}
             or any(word == "requires_grad" and not value.is_false for word, value in call.keywords)
@@ -271,12 +273,12 @@ class Kinds:
 
 
 def itself_or_kept(kinds: frozenset[Kind]) -> frozenset[Kind]:
-    """Return kinds, and those of what a container keeps."""
+    """Return the kinds, and the kinds of what a container keeps."""
     return kinds | frozenset(each.removeprefix(_KEEPS) for each in kinds)
 
 
 def _draws(call: Called, path: str) -> bool:
-    """Say whether an object that shares rows out draws from the one generator of all."""
+    """Return whether a data splitter draws from the global random generator."""
     words = dict(call.keywords)
     shuffles = "shuffle" in words and not words["shuffle"].is_false
     return (shuffles or "Shuffle" in path) and "random_state" not in words

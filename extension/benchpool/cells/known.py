@@ -1,4 +1,4 @@
-"""What is known of the names that a fresh kernel has; libraries are in ``facts.toml``."""
+"""Names that a fresh kernel has. Facts about libraries are in ``facts.toml``."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ READING_FUNCTIONS = _words(
 BUILTIN_TYPES = _words("list dict set bytearray")
 
 COPYING = _words("list tuple dict set frozenset sorted")
-"""Built-in functions that give a new container of what they are given."""
+"""Built-in functions that return a new container of their arguments."""
 
 PASSING = _words(
     "zip enumerate map filter reversed iter min max next getattr super vars tqdm trange"
 )
-"""Built-in functions that give the elements, or something of what they are given."""
+"""Built-in functions that return the elements or a part of their arguments."""
 
 
 _HISTORY = frozenset(["In", "Out", "_ih", "_oh", "_dh", "__", "___"])
 
 
 def is_history(name: str) -> bool:
-    """Say whether a name stands for what ran before and what that printed (``Out``)."""
+    """Return whether a name stands for earlier code and its output (``Out``)."""
     return name in _HISTORY or (is_earlier_output(name) and name != "_")
 
 
 def is_earlier_output(name: str) -> bool:
-    """Say whether a name stands for what an earlier cell printed or read (``_``, ``_12``)."""
+    """Return whether a name stands for what an earlier cell printed or read (``_``, ``_12``)."""
     return _EARLIER_OUTPUT.match(name) is not None

@@ -1,4 +1,4 @@
-"""Which names selected cells leave something in: what a user may want back from a job."""
+"""Names that selected cells assign or change: the values that a user may load back from a job."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def of(
     selected: Sequence[int], reads: Mapping[int, ParsedCell], changes: CellChanges
 ) -> tuple[str, ...]:
-    """Return the names that these cells assign to or change, each at its last place.
+    """Return the names that these cells assign or change, each at its last place.
 
-    Not those of imports, functions, classes and loops, nor those that begin with ``_``.
+    Excluded are names of imports, functions, classes and loops, and names that begin with ``_``.
     """
     found: dict[str, None] = {}
     for number in selected:

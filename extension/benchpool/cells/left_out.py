@@ -1,4 +1,4 @@
-"""Lines of a cell that no job runs: installs, and what only concerns a screen."""
+"""Lines of a cell that no job runs: installs, and lines that only affect a screen."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Literal
 from benchpool.cells.magic_calls import MagicCall, magic_call
 
 Level = Literal["error", "warning", "info"]
-"""It fails for sure; it may fail, or be otherwise than here; it is only said. Worst first."""
+"""Severity, worst first: it surely fails; it may fail or differ; it is only information."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellNote:
-    """Something to say about a line of a cell (from 1)."""
+    """Remark about a line of a cell (counted from 1)."""
 
     level: Level
     text: str
@@ -29,13 +29,13 @@ OWN = frozenset({TRAIN, SERVE})
 """Magics that send the cell below them."""
 
 FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-"""For ``compile``: a cell may await."""
+"""Flags for ``compile`` that allow ``await`` in a cell."""
 
 SCREEN_EXTENSIONS = (
     *("autoreload", "benchpool", "tensorboard", "nb_black", "lab_black"),
     *("line_profiler", "memory_profiler"),
 )
-"""Extensions of IPython that define no names, and do nothing that a job needs."""
+"""IPython extensions that define no names and do nothing that a job needs."""
 
 _INSTALL = re.compile(
     r"^(\s*)(?:[%!]{1,2}\s*)?(?:(?:python3?|\{sys\.executable\})\s+-m\s+)?"
@@ -50,10 +50,10 @@ _SCREEN = re.compile(
 
 
 def lines(source: str, is_python: Callable[[str], bool]) -> tuple[str, tuple[CellNote, ...]]:
-    """Return the text of a cell with magics without those lines, and what is said of them.
+    """Return the text of a cell without the magic lines that no job runs, and notes about them.
 
     Args:
-        is_python: Says whether a text is Python: then it is no command such as ``pip install x``.
+        is_python: Returns whether a text is Python, and so no command such as ``pip install x``.
     """
     texts, notes = source.split("\n"), []
     number = 0
@@ -77,12 +77,12 @@ def lines(source: str, is_python: Callable[[str], bool]) -> tuple[str, tuple[Cel
 
 
 def _is_command(line: str, is_python: Callable[[str], bool]) -> bool:
-    """Say whether a line is a command such as ``pip install x`` (automagic), and not Python."""
+    """Return whether a line is a command such as ``pip install x`` (automagic) and not Python."""
     return not is_python(line.strip())
 
 
 def calls(source: str) -> tuple[str, tuple[CellNote, ...]]:
-    """Return the same of a cell in Python, where IPython has written its magics as calls.
+    """Return the same for a cell in which IPython has rewritten the magics as Python calls.
 
     >>> calls("get_ipython().run_line_magic('matplotlib', 'inline')")[0]
     "pass  # left out by benchpool: get_ipython().run_line_magic('matplotlib', 'inline')"
@@ -106,14 +106,14 @@ def calls(source: str) -> tuple[str, tuple[CellNote, ...]]:
 
 
 def _is_alone(node: ast.Expr, first: str, last: str) -> bool:
-    """Say whether nothing but a comment stands beside a statement in its lines."""
+    """Return whether a statement is alone in its lines, apart from a comment."""
     before = first.encode("utf-8", "replace")[: node.col_offset].strip()
     after = last.encode("utf-8", "replace")[node.end_col_offset :].strip()
     return not before and after[:1] in (b"", b"#")
 
 
 def cell_magic(source: str) -> str | None:
-    """Return a cell as the user wrote it, where it is a magic with a body; None for any other.
+    """Return a cell magic with its body as the user wrote it; None for any other cell.
 
     >>> cell_magic("get_ipython().run_cell_magic('capture', '', '%pip install x')").split(chr(10))
     ['%%capture', '%pip install x']
@@ -131,7 +131,7 @@ def cell_magic(source: str) -> str | None:
 
 
 def _statements(source: str) -> Iterator[tuple[ast.Expr, MagicCall]]:
-    """Yield the statements that are calls of a magic without a body, or of the shell."""
+    """Yield the statements that call the shell, or a magic without a body."""
     tree = _tree(source)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

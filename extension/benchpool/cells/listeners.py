@@ -1,7 +1,7 @@
-"""Objects of the notebook that hear of others: hooks, observers, handlers, linked widgets, ends.
+"""Listeners of objects: hooks, observers, handlers, linked widgets and weak references.
 
-A name is heard when it is called, given away or set; one that a weak reference tells of, when it
-is deleted or bound anew.
+A listener may run when its object is called, passed on or set. A weak reference acts when its
+object is deleted or the name is rebound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _heard_by_object(call: Called, code: OwnCode, results: CallResults) -> Itera
 def _heard_by_call(
     call: Called, code: OwnCode, results: CallResults
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield what hears of a name by a method that registers, or by a function that calls one."""
+    """Yield names and their listeners from a registering method, or a function that calls one."""
     if call.receiver is not None and facts.registers(call.chain[-1]):
         listening = results.given(call).reached - code.functions.keys()
         yield from ((name, listening) for name in results.held(call.receiver).reached)
@@ -66,14 +66,14 @@ def _registering(call: Called, code: OwnCode) -> list[FunctionSummary]:
 
 
 def linked(cell: DefUse, code: OwnCode, results: CallResults) -> Iterator[frozenset[str]]:
-    """Yield the names that a cell ties together, so that a change of one is one of the others."""
+    """Yield the names that a cell links, so that a change of one is a change of the others."""
     for call in cell.calls:
         if facts.links(code.path(call) or ""):
             yield results.given(call).reached
 
 
 def told_of_ends(def_uses: Iterable[DefUse], code: OwnCode, results: CallResults) -> frozenset[str]:
-    """Return what changes where an object ends: what weak references call, weak dictionaries."""
+    """Return the names that change when objects are freed: weak dictionaries and callbacks."""
     cells = list(def_uses)
     functions = [each for found in code.functions.values() for each in found]
     told: set[str] = set()

@@ -1,7 +1,7 @@
-"""Calls of magics and of the shell, written out as the Python that they stand for.
+"""Calls of magics and of the shell, rewritten as the equivalent Python.
 
-``!cp {a} $b`` reads ``a`` and ``b`` where these are defined; ``%time y = f()`` is ``y = f()``. So
-all that reads a cell's tree sees them.
+``!cp {a} $b`` reads ``a`` and ``b`` if these are defined. ``%time y = f()`` is ``y = f()``. So all
+readers of a cell's tree see these names.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MAGIC_CALLS = frozenset(["run_line_magic", "run_cell_magic"])
 _SESSIONS = frozenset([("get_ipython", "()"), ("ip",), ("ipython",), ("shell",)])
 
 ReadCode = Callable[[str], "ast.Module | None"]
-"""Returns the tree of a cell's text, or None."""
+"""Function that returns the tree of a cell's text, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class MagicCall:
-    """A call of a magic: its name, line and body; of the shell: no name, and the command.
+    """Call of a magic with its name, line and body. A shell call has no name, only the command.
 
-    ``exact`` says that all texts are known as they reach IPython.
+    ``exact``: all its strings are known as they reach IPython.
     """
 
     name: str | None
@@ -39,14 +39,14 @@ class MagicCall:
 
     @property
     def meaning(self) -> MagicMeaning:
-        """What it uses and defines."""
+        """Names that it uses and defines."""
         if self.name is None:
             return magic_meanings.of_shell(self.line)
         return magic_meanings.of_magic(self.name, self.line, self.body)
 
 
 def written_out(source: str, tree: ast.Module, read_code: ReadCode) -> ast.Module:
-    """Return the tree with such calls written out; it is changed in place.
+    """Return the tree with magic and shell calls replaced by Python; it is changed in place.
 
     Args:
         source: The text that was parsed.
@@ -70,7 +70,7 @@ def calls_in(node: ast.AST) -> Iterator[MagicCall]:
 
 
 def magic_call(node: ast.Call) -> MagicCall | None:
-    """Return a call as one of a magic or of the shell; None where it is neither."""
+    """Return a call as a magic or shell call, or None."""
     function = node.func
     if not isinstance(function, ast.Attribute):
         return None
@@ -92,7 +92,7 @@ def magic_call(node: ast.Call) -> MagicCall | None:
 
 
 def _inexact(node: ast.Call) -> MagicCall:
-    """Return a command that is put together: what its texts mention may be put in."""
+    """Return a command built at run time; the names in its strings may be substituted."""
     texts = [
         each.value
         for each in ast.walk(node)
@@ -108,7 +108,7 @@ def _text(node: ast.expr) -> str | None:
 
 
 def statements_of(meaning: MagicMeaning, line: int, local: Collection[str] = ()) -> list[ast.stmt]:
-    """Return statements that read what a magic reads, in their place; not its code.
+    """Return statements that read what a magic reads, at its place; not the code it runs.
 
     Expressions with ``local`` names are left out: a comprehension around the call binds them.
     """
@@ -143,7 +143,7 @@ def around(
 
 
 def timed(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """Return statements as ``%timeit`` runs them: in a function, so that they bind no name."""
+    """Return statements as ``%timeit`` runs them: inside a function, so that they bind no name."""
     made = _parsed("def __timed__(): pass\n__timed__()", line, ast.parse)
     if body and isinstance(made[0], ast.FunctionDef):
         made[0].body = body
@@ -152,7 +152,7 @@ def timed(body: list[ast.stmt], line: int) -> list[ast.stmt]:
 
 
 def _parsed(text: str, line: int, read_code: ReadCode) -> list[ast.stmt]:
-    """Return the statements of a text at a line; none where it is not Python."""
+    """Return the statements of a text at a line; none if it is not Python."""
     try:
         tree = read_code(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -165,7 +165,7 @@ def _parsed(text: str, line: int, read_code: ReadCode) -> list[ast.stmt]:
 
 
 class _Writer(ast.NodeTransformer):
-    """Puts the statements that magics stand for around those in which the magics are called."""
+    """Transformer that puts the equivalent statements around those that call magics."""
 
     def __init__(self, read_code: ReadCode) -> None:
         self._read_code = read_code
@@ -201,7 +201,7 @@ class _Writer(ast.NodeTransformer):
 
 
 def _perhaps(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """Return statements that may be run, and whose names may mean something else."""
+    """Return statements that may not run, and whose names may have another meaning."""
     made = _parsed("try: pass\nexcept NameError: pass", line, ast.parse)
     if not body or not isinstance(made[0], ast.Try):
         return []

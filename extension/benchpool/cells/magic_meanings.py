@@ -1,4 +1,4 @@
-"""What the magics of IPython and of known extensions do with names of the notebook, as data."""
+"""Effects of IPython's magics, and those of known extensions, on names of the notebook."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PYTHON_BODIES = words(
 """Cell magics whose body is Python in the notebook's namespace."""
 
 NOT_EXPANDED = frozenset(["debug", "prun", "time", "timeit"])
-"""Magics whose line IPython hands over as it stands, since it is Python."""
+"""Magics whose line IPython passes on unexpanded, since it is Python."""
 
 SHELL_BODIES = frozenset(["!", "sx", "system"])
-"""Cell magics whose body is expanded like a line of the shell."""
+"""Cell magics whose body is expanded like a shell line."""
 
 _CODE_LINES = words(
     """time timeit prun debug memit mprun lprun snakeviz pyinstrument scalene heat"""
@@ -37,7 +37,7 @@ _TAKES_VALUE = {
     "snakeviz": "f",
     "debug": "b",
 }
-"""Options of one letter with a value, by the magic whose line is Python after them."""
+"""One-letter options with a value, by magic; Python follows the options."""
 
 _PASSING = frozenset(["R", "octave", "matlab", "julia", "Rdevice"])
 _NAMED = words("""pinfo pinfo2 pdef pdoc psource pfile page edit ed pycat Rpush xdel""")
@@ -53,7 +53,7 @@ _OWN = words(
     serve"""
 )
 LINE_MAGICS = _OWN | _NAMED | _CODE_LINES
-"""Magics of a line that are known; alone in a cell, IPython takes them without ``%`` too."""
+"""Known line magics. IPython accepts these without ``%`` too if they are alone in a cell."""
 
 _WORD = r"[^\W\d]\w*"
 _OUTPUTS = re.compile(rf"(?:^|\s)--(?:out|err|proc)[=\s]+({_WORD})")
@@ -74,15 +74,15 @@ _IMPORTED = re.compile(r"^(?:import|from)\s[^\n]*", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MagicMeaning:
-    """What a call of a magic uses and defines; texts are Python.
+    """Names and code that a call of a magic uses and defines; strings are Python.
 
     Attributes:
-        perhaps: Expressions that it evaluates where their names are defined.
+        perhaps: Expressions that it evaluates if their names are defined.
         reads: Names that it surely reads.
         code: Statements that it runs in the notebook's namespace.
         binds: Names that it defines.
-        put_in: Names in the expressions that IPython puts in.
-        alone: Those of them that stand alone in braces.
+        put_in: Names in the expressions that IPython substitutes.
+        alone: Those of ``put_in`` that stand alone in braces.
     """
 
     perhaps: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class MagicMeaning:
 
 
 def of_shell(text: str) -> MagicMeaning:
-    """Return what a line of the shell uses (``!cmd {x} $y``)."""
+    """Return what a shell line uses (``!cmd {x} $y``)."""
     found = expressions_in(text)
     return MagicMeaning(tuple(found), put_in=names_in(found), alone=single_names(text))
 
@@ -102,7 +102,7 @@ def of_shell(text: str) -> MagicMeaning:
 def of_magic(name: str, line: str, body: str | None = None) -> MagicMeaning:
     """Return what ``%name line``, or ``%%name line`` with a body, uses and defines.
 
-    The body of a cell magic in ``PYTHON_BODIES`` is left to the caller.
+    The caller handles the body of a cell magic in ``PYTHON_BODIES``.
 
     >>> of_magic("timeit", "-n1 -r 3 f(x)").code, of_magic("bash", "-s $x --out got").binds
     ('f(x)', ('got',))
@@ -126,7 +126,7 @@ def of_magic(name: str, line: str, body: str | None = None) -> MagicMeaning:
 
 
 def _named(name: str, line: str, body: str | None) -> list[str]:
-    """Return the names that a magic looks up by themselves, where they are defined."""
+    """Return the names that a magic itself looks up if they are defined."""
     if name == "sql":
         texts = [line, body or ""]
         return [each for text in texts for find in (_TABLES, _BOUND, _JINJA)
@@ -136,7 +136,7 @@ def _named(name: str, line: str, body: str | None) -> list[str]:
     known = name in _OWN | _CODE_LINES | _PASSING | PYTHON_BODIES
     if known and name not in _NAMED:
         return []
-    registered = [] if known else [name]  # the function that a cell has registered as a magic
+    registered = [] if known else [name]  # the function that a cell registered as a magic
     return [*registered, *_NAME.findall(line)]
 
 
@@ -178,7 +178,7 @@ def _bound(name: str, line: str, body: str | None) -> tuple[str, ...]:
 
 
 def _compiled(body: str) -> list[str]:
-    """Return what a body of Cython defines: it is imported into the notebook."""
+    """Return the names that a Cython body defines: they are imported into the notebook."""
     names = [one or other for one, other in _COMPILED.findall(body)]
     for each in _IMPORTED.findall(body):
         last = re.split(r"\bimport\b", each)[-1]
@@ -197,7 +197,7 @@ def _options(line: str) -> str:
 
 
 def _after_options(name: str, line: str) -> str:
-    """Return the Python that stands behind the options of a magic."""
+    """Return the Python that follows the options of a magic."""
     valued = _TAKES_VALUE.get(name, "")
     rest = line.strip()
     while found := re.match(r"(--[a-z][\w-]*(?:=\S+)?|-[A-Za-z]\S*)(?:\s+|$)", rest):
@@ -209,5 +209,5 @@ def _after_options(name: str, line: str) -> str:
 
 
 def _is_last(option: str, valued: str) -> bool:
-    """Say whether an option's value is the next word: ``-n``, ``-qn``, but not ``-n1``."""
+    """Return whether an option's value is the next word: ``-n``, ``-qn``, but not ``-n1``."""
     return not any(letter in valued for letter in option[1:-1])

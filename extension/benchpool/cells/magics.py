@@ -1,8 +1,8 @@
-"""IPython's own syntax in cells: what is kept, left out, unwrapped or refused.
+"""IPython syntax in cells: the lines that are kept, left out, unwrapped or rejected.
 
-``read`` gives two texts with the same number of lines: ``python`` for the analysis, ``run`` for
-the job. Left out are installs (the job runs in the notebook's own environment) and what only
-concerns a screen. Nothing is executed here.
+``read`` returns two texts with the same number of lines: ``python`` for the analysis and ``run``
+for the job. Installs are left out, since the job runs in the notebook's own environment. So are
+lines that only affect a screen. Nothing is executed here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from benchpool.cells.magic_meanings import LINE_MAGICS
 
 @dataclass(frozen=True, slots=True)
 class ParsedCell:
-    """A cell's text as understood.
+    """Parsed text of a cell.
 
     Attributes:
-        tree: The Python in it, with what its magics use and define; None when there is none.
-        run: What the job runs.
-        opaque: It holds another language, or a magic of which nothing is known.
-        sends: It uses a magic of our own.
-        put_in: Names that IPython puts into its magics and lines of the shell.
+        tree: The Python in it, with the names that its magics use and define; None if none.
+        run: Text that the job runs.
+        opaque: It contains another language or an unknown magic.
+        sends: It uses a magic of benchpool.
+        put_in: Names that IPython substitutes in its magics and shell lines.
         braced: Those of them that stand alone in braces (``{x}``).
     """
 
@@ -53,7 +53,7 @@ _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
 @lru_cache(maxsize=2048)
 def read(source: str) -> ParsedCell:
-    """Understand the text of a code cell."""
+    """Parse the text of a code cell."""
     return _read(source)
 
 
@@ -75,7 +75,7 @@ def _read(source: str) -> ParsedCell:
 
 
 def _code_of(text: str) -> ast.Module | None:
-    """Return a tree of its own for the Python in a magic, which may hold magics too."""
+    """Return a separate tree for the Python in a magic, which may contain magics too."""
     return _read(text).tree
 
 
@@ -100,7 +100,7 @@ def _sending(source: str, name: str, line: int) -> ParsedCell:
 
 
 def _unwrapped(source: str, name: str, line: int) -> ParsedCell:
-    """Understand a cell whose magic runs its body as Python (``%%time``)."""
+    """Parse a cell whose magic runs its body as Python (``%%time``)."""
     lines = source.split("\n")
     inner = _read("\n".join([*[""] * line, *lines[line:]]))
     run = "\n".join([*lines[:line], *inner.run.split("\n")[line:]])
@@ -118,7 +118,7 @@ def _with_names(cell: ParsedCell) -> ParsedCell:
         return cell
     calls = [*magic_calls.calls_in(cell.tree)]
     own = [each for each in calls if each.name in OWN and each.body is not None]
-    if own:  # as a session keeps what it ran
+    if own:  # as a session stores the code it ran
         return _sending(cell.run, own[0].name or "", own[0].node.lineno)
     meanings = [each.meaning for each in calls]
     put_in = frozenset[str]().union(*(each.put_in for each in meanings))
@@ -127,7 +127,7 @@ def _with_names(cell: ParsedCell) -> ParsedCell:
 
 
 def writes_file(cell: ParsedCell) -> str | None:
-    """Return the file that a cell's text is written to (``%%writefile mine.py``).
+    """Return the file that a cell writes its text to (``%%writefile mine.py``), or None.
 
     >>> text = chr(10).join(["%%writefile -a mine.py", "x = 1"])
     >>> writes_file(read(text))
@@ -138,7 +138,7 @@ def writes_file(cell: ParsedCell) -> str | None:
 
 
 def appends_to_file(cell: ParsedCell) -> bool:
-    """Return whether a cell's text is added to a file (``%%writefile -a mine.py``)."""
+    """Return whether a cell appends its text to a file (``%%writefile -a mine.py``)."""
     return not {"-a", "--append"}.isdisjoint(_written(cell))
 
 
@@ -153,7 +153,7 @@ def _written(cell: ParsedCell) -> list[str]:
 
 
 def gives_result(cell: ParsedCell) -> bool:
-    """Say whether a cell ends with a value that is shown (and not with what prints)."""
+    """Return whether a cell ends with a value that is shown (and not with a call that prints)."""
     if cell.tree is None or not cell.tree.body or cell.run.rstrip().endswith(";"):
         return False
     last = cell.tree.body[-1]
@@ -184,19 +184,19 @@ def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
 
 
 def _is_automagic(source: str) -> bool:
-    """Say whether a cell is one magic that is written without ``%`` (``cd data``)."""
+    """Return whether a cell is one magic written without ``%`` (``cd data``)."""
     words = source.split(maxsplit=1)
     return len(source.splitlines()) == 1 and words[:1] != [] and words[0] in LINE_MAGICS
 
 
 def _as_python(source: str) -> str:
-    """Return a cell as IPython writes it in Python; what it begins with keeps its line."""
+    """Return a cell as IPython translates it to Python; its first text keeps its line number."""
     empty = max(_first_line(source) - 1, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return "\n" * empty + str(_MANAGER.transform_cell(source))
-        except UnicodeEncodeError:  # half a character, which Python's tokenizer refuses since 3.12
+        except UnicodeEncodeError:  # a lone surrogate, which Python's tokenizer rejects since 3.12
             return source
 
 
@@ -206,7 +206,7 @@ _MANAGER = TransformerManager()
 def _parsed(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the kernel says them to the user
+            warnings.simplefilter("ignore")  # the kernel shows them to the user
             tree = compile(text, "<cell>", "exec", left_out.FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -216,7 +216,7 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def _first_line(source: str) -> int:
-    """Return the number of the first line with something in it; 0 when there is none."""
+    """Return the number of the first line that is not empty, or 0."""
     for number, line in enumerate(source.split("\n"), start=1):
         if line.strip():
             return number

@@ -1,4 +1,4 @@
-"""A notebook's cells as they are given, and what is said about each, as data."""
+"""Cells of a notebook as input, and the decision for each cell, as data."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from benchpool.cells.left_out import Level
 from benchpool.kernel.answer import KernelAnswer
 
 SKIPPED = "skip-execution"
-"""Tag of the cells that a run of a notebook skips (nbclient, papermill)."""
+"""Tag of cells that a notebook run skips (nbclient, papermill)."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookCell:
-    """A cell as it stands in the notebook.
+    """Cell of the notebook.
 
     Attributes:
-        execution_count: None where it never ran.
-        tags, attachments: They go along with it. With ``SKIPPED`` among its tags the cell stays
-            out, since no job runs it.
-        ticked: The user has ticked it: it goes along whether another cell needs it or not.
+        execution_count: None if it never ran.
+        tags, attachments: They are sent with it. A cell with the tag ``SKIPPED`` stays out, since
+            no job runs it.
+        ticked: The user has ticked it: it is included even if no other cell needs it.
         left_out: The user has unticked it.
-        metadata: Others than its tags; they go along with it.
-        failed: It failed when it last ran, as it stands.
-        runs: Its execution counts in the kernel that runs now, as far as they are known.
-        number: What people call it by; None where that is its position in the notebook.
+        metadata: Metadata other than its tags; sent with it.
+        failed: It failed when it last ran, with its present text.
+        runs: Its known execution counts in the running kernel.
+        number: Number that users see; None if that is its position in the notebook.
     """
 
     id: str
@@ -45,12 +45,12 @@ class NotebookCell:
 
     @property
     def is_skipped(self) -> bool:
-        """The cell has the tag that keeps a job from running it."""
+        """Whether the cell has the tag that keeps a job from running it."""
         return self.cell_type == "code" and SKIPPED in self.tags
 
     @property
     def stays_out(self) -> str | None:
-        """Why it stays out whatever needs it; None where it is a candidate."""
+        """Reason why it stays out even if another cell needs it; None if it is a candidate."""
         if self.left_out:
             return "left out by you"
         return f"skipped by its tag `{SKIPPED}`" if self.is_skipped else None
@@ -58,12 +58,12 @@ class NotebookCell:
 
 @dataclass(frozen=True, slots=True)
 class KnownBeside:
-    """What is known beside the cells themselves.
+    """Facts known besides the cells themselves.
 
     Attributes:
-        kernel: What the notebook's kernel said; None where it was not asked.
+        kernel: Answer of the notebook's kernel; None if it was not queried.
         deleted: Execution counts of cells that are no longer in the notebook.
-        ticked: Ids of the cells that the user was shown as going along: these go, no others.
+        ticked: IDs of the cells shown to the user as included: these are sent, no others.
     """
 
     kernel: KernelAnswer | None = None
@@ -73,11 +73,11 @@ class KnownBeside:
 
 @dataclass(frozen=True, slots=True)
 class CellChoice:
-    """What happens to one cell.
+    """Decision for one cell.
 
-    ``selected`` is what goes along by the user's hand alone. ``run`` is what the job runs of it;
-    ``gives`` the names that others need of it, and the positions of those cells. A ``skipped``
-    cell has the tag ``SKIPPED``.
+    ``selected``: it is included only because the user chose it. ``run``: its text as the job runs
+    it. ``gives``: the names that other cells need from it, and the positions of those cells.
+    ``skipped``: it has the tag ``SKIPPED``.
     """
 
     id: str
@@ -91,13 +91,13 @@ class CellChoice:
 
     @property
     def is_run(self) -> bool:
-        """It goes along, and no tag keeps the job from running it."""
+        """Whether it is included and no tag keeps the job from running it."""
         return self.included and not self.skipped
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that would fail, may, or is only said; ``cell`` is an id, lines count from 1."""
+    """Error, warning or information about the cells. ``cell`` is an ID; lines count from 1."""
 
     level: Level
     text: str
@@ -107,7 +107,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CellSelection:
-    """The answer: one choice for each cell, and the problems, errors first.
+    """Result: one choice for each cell, and the problems, errors first.
 
     ``left`` are the names whose values the selected cells define or change, in their order.
     """

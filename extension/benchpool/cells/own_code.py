@@ -1,4 +1,4 @@
-"""The functions, classes and imports of a notebook, and who is called by a call."""
+"""Functions, classes and imports of a notebook, and the callees of a call."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchpool.cells.effect import CallSummary
 
 _IN_PLACE = frozenset(["setter", "getter", "deleter"])
 _EXPLICIT = frozenset(["__init__", "__new__", "__post_init__", "__call__", "__enter__", "__exit__"])
-"""Methods whose calls are seen as such."""
+"""Methods whose calls are visible as such."""
 
 _DESCRIBING = {"__getattr__": "__get__", "__setattr__": "__set__", "__delattr__": "__delete__"}
-"""What is called beside, where an attribute is one of a class that says how it is read and set."""
+"""Further methods called when a descriptor defines how an attribute is read and set."""
 
 _STANDARD = sys.stdlib_module_names | {"."}
 
 
 class OwnCode:
-    """What the notebook itself defines; two functions with one name count as both."""
+    """Code that the notebook itself defines. Two functions of the same name both count."""
 
     def __init__(self, def_uses: Collection[DefUse]) -> None:
         self.functions: dict[str, list[FunctionSummary]] = {}
@@ -81,7 +81,7 @@ class OwnCode:
         self.has_layers = not modules.isdisjoint({"keras", "tensorflow", "tf_keras"})
 
     def _imported_for_itself(self, def_uses: Collection[DefUse]) -> frozenset[str]:
-        """Return what is imported of libraries not known, and used nowhere: it sets something."""
+        """Return unused imports of unknown libraries: they are imported for their side effect."""
         inner = [each for found in self.functions.values() for each in found]
         used = {name for each in def_uses for name in each.uses}
         used |= {name for each in inner for name in each.uses}
@@ -94,11 +94,11 @@ class OwnCode:
         )
 
     def is_standard(self, path: str) -> bool:
-        """Say whether a path is one of Python's own library."""
+        """Return whether a path belongs to Python's standard library."""
         return path.partition(".")[0] in _STANDARD
 
     def path(self, call: Called) -> str | None:
-        """Return the whole dotted path of a call of something imported."""
+        """Return the full dotted path of a call of an imported object, or None."""
         first = call.chain[0]
         if "()" in call.chain or "[]" in call.chain:
             return None
@@ -107,13 +107,13 @@ class OwnCode:
         return ".".join([self.imports[first], *call.chain[1:]])
 
     def dotted(self, chain: Chain) -> str:
-        """Return a dotted name by what its first word was imported as."""
+        """Return a dotted name with its first word replaced by what it was imported as."""
         return ".".join([self.imports.get(chain[0], ""), *chain[1:]])
 
     def is_given_away(self, function: FunctionSummary) -> bool:
-        """Say whether a decorator may put a function where it is called by another name.
+        """Return whether a decorator may register a function to be called by another name.
 
-        Those of known libraries, and Python's own, leave it where it is.
+        Decorators of known libraries and of the standard library do not.
         """
         return any(
             by[-1] not in _IN_PLACE and by[0] not in known.PROVIDED
@@ -122,14 +122,14 @@ class OwnCode:
         )
 
     def _starred(self, chain: Chain) -> str | None:
-        """Return the path of what nobody binds, so that a ``from … import *`` must give it."""
+        """Return the path of a name that no cell binds: a ``from … import *`` must define it."""
         known_as = facts.given_by_star(chain[0])
         if chain[0] in self._bound or (known_as is None and len(chain) > 1):
             return None
         return ".".join([known_as or f"{self._stars[0]}.{chain[0]}", *chain[1:]])
 
     def _rename(self, def_uses: Collection[DefUse]) -> None:
-        """Take names for imports that stand for a part of a known library, and nothing else."""
+        """Treat names as imports if they only stand for a part of a known library."""
         for each in def_uses:
             for name, chain in each.renames.items():
                 path = ".".join([self.imports.get(chain[0], ""), *chain[1:]])
@@ -138,7 +138,7 @@ class OwnCode:
                     self.imports[name] = path
 
     def implicit(self, of: DefUse | FunctionSummary) -> list[protocols.Use]:
-        """Return the uses of names by which Python calls a method of the notebook's classes."""
+        """Return the uses by which Python implicitly calls methods of the notebook's classes."""
         if not self.special:
             return []
         if of.implicit is None:
@@ -149,7 +149,7 @@ class OwnCode:
         if not self.special.isdisjoint(_DESCRIBING.values()):
             found.update((root, _DESCRIBING[hook]) for root, hook in of.implicit
                          if hook in _DESCRIBING and _DESCRIBING[hook] in self.special)  # fmt: skip
-        if self.observing:  # a trait that is set tells its observers
+        if self.observing:  # setting a trait calls its observers
             found.update(
                 (root, method)
                 for root, hook in of.implicit
@@ -159,7 +159,7 @@ class OwnCode:
         return sorted(found)
 
     def family(self, name: str) -> frozenset[str]:
-        """Return a class and those of its bases that the notebook defines."""
+        """Return a class and its bases that the notebook defines."""
         if name not in self._families:
             self._families[name] = self._family(name)
         return self._families[name]
@@ -175,7 +175,7 @@ class OwnCode:
         return frozenset(found)
 
     def has_foreign_base(self, name: str) -> bool:
-        """Say whether a class inherits from one that the notebook does not define."""
+        """Return whether a class inherits from a class that the notebook does not define."""
         return any(
             base[0] not in self.classes and base != ("object",)
             for each in self.family(name)
@@ -184,7 +184,7 @@ class OwnCode:
         )
 
     def builds_with(self, *layers: str, name: str) -> bool:
-        """Say whether a class is built with one of such layers (``BatchNorm``, ``Dropout``)."""
+        """Return whether a class is built with one of these layers (``BatchNorm``, ``Dropout``)."""
         calls = [
             call for each in self.methods("__init__", self.family(name)) for call in each.calls
         ]
@@ -192,7 +192,7 @@ class OwnCode:
         return any(layer in path for path in paths for layer in layers)
 
     def methods(self, name: str, owners: frozenset[str] | None) -> list[FunctionSummary]:
-        """Return the methods of a name, of these classes or of all."""
+        """Return the methods of a name, in the given classes or (None) in all."""
         found = self.functions.get(f".{name}", [])
         return [each for each in found if owners is None or each.owner in owners]
 
@@ -201,7 +201,7 @@ class OwnCode:
 
         Args:
             call: The call.
-            kinds: What the receiver of a method, or the variable that is called, may be.
+            kinds: Kinds of the method's receiver, or of the variable that is called.
         """
         name = call.chain[-1]
         if len(call.chain) == 1:
@@ -218,7 +218,7 @@ class OwnCode:
             if name in self.functions:
                 return self.functions[name]
             return self.called_as_object(kinds)
-        if name == "()":  # a decorator with arguments: what its result does is in its summary
+        if name == "()":  # a decorator with arguments: its summary covers its result
             return self.functions.get(call.chain[0], [])
         if name in _DESCRIBING.values():
             return self.methods(name, None)
@@ -234,11 +234,11 @@ class OwnCode:
         return [each for kind in kinds for each in self._of_object(kind, name)]
 
     def called_as_object(self, kinds: frozenset[str]) -> list[FunctionSummary]:
-        """Return what calling an object may run, by what it may be."""
+        """Return the functions that calling an object may run, by its kinds."""
         return [each for kind in kinds for each in self._of_object(kind, None)]
 
     def _of_metaclass(self, name: str, *hooks: str) -> list[FunctionSummary]:
-        """Return what the metaclass of a class does when another is derived, or it is called."""
+        """Return the metaclass methods that run when a class is derived or called."""
         classes = [one for each in self.family(name) for one in self.classes[each]]
         made_by = {each.metaclass for each in classes} - {None}
         families = [self.family(str(each)) for each in made_by]

@@ -1,6 +1,6 @@
-"""Methods that Python calls by itself: operators, loops, ``len()``, conditions, properties.
+"""Methods that Python calls implicitly: operators, loops, ``len()``, conditions, properties.
 
-They are looked for only where a class of the notebook has such a method.
+They are searched only if a class of the notebook has such a method.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.I
 
 
 def operator(node: ast.BinOp) -> str:
-    """Return the method of an operator.
+    """Return the name of an operator's method.
 
     >>> operator(ast.parse("a << b", mode="eval").body)
     '__lshift__'
@@ -62,7 +62,7 @@ def operator(node: ast.BinOp) -> str:
 
 
 def uses(body: Sequence[ast.AST], owner: str | None, *, is_cell: bool) -> frozenset[Use]:
-    """Return what is used of names, by the methods that Python would call.
+    """Return the names and the methods of them that Python would call.
 
     Args:
         body: Statements.
@@ -93,12 +93,12 @@ def uses(body: Sequence[ast.AST], owner: str | None, *, is_cell: bool) -> frozen
 def _named(node: ast.AST, owner: str | None, methods: Iterable[str]) -> Iterator[Use]:
     root = root_of(node, owner) if isinstance(node, ast.expr) else None
     of_builtin = root in known.READING_FUNCTIONS and not isinstance(node, ast.Name)
-    if root is not None and not of_builtin:  # what ``zip`` is given is looked at where it is called
+    if root is not None and not of_builtin:  # arguments of ``zip`` are handled at its call
         yield from ((root, method) for method in methods)
 
 
 def _called(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
-    """Yield parts of a node, and the methods of them that Python calls."""
+    """Yield parts of a node and the methods of them that Python calls."""
     if isinstance(node, ast.BinOp):
         name = _OPERATORS[type(node.op)]
         yield node.left, [f"__{name}__"]

@@ -1,4 +1,4 @@
-"""Names that IPython would put into a line in the notebook, and that the job does not define."""
+"""Names that IPython would substitute in a line, but that the job does not define."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from benchpool.cells.search import Search
 def problems(
     cells: Sequence[NotebookCell], search: Search, kernel: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield ``{x}`` and ``$x`` that reach the shell of the job as they stand.
+    """Yield a problem for each ``{x}`` and ``$x`` that reaches the shell of the job unchanged.
 
-    ``$HOME`` is the shell's own, and no problem. ``{x}`` is one, and ``$x`` where the kernel has
-    such a name or a cell further down defines it.
+    ``$HOME`` is a variable of the shell and no problem. ``{x}`` is a problem. So is ``$x`` if the
+    kernel has such a name or a later cell defines it.
 
     Args:
         cells: All cells.
-        search: Those that go along.
-        kernel: Names that the kernel holds; nothing where it was not asked.
+        search: The cells that are included.
+        kernel: Names that the kernel holds; empty if it was not queried.
     """
     below = {name for made in search.def_uses.values() for name in made.possible_definitions}
     provided = known.PROVIDED | search.set_inside | search.given.keys()

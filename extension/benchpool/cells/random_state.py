@@ -1,4 +1,4 @@
-"""Which cells a job needs so that it draws the same random numbers."""
+"""Cells that a job needs to draw the same random numbers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from benchpool.cells.cell_changes import CellChanges
 
 
 class RandomState:
-    """Seeds, and draws between a seed and a cell that draws in turn.
+    """Seeds, and the draws between a seed and a later cell that draws.
 
-    A seed goes along with the selection where no later one takes its place. Draws in between go
-    along where they are plain and the cell draws too; those of a training do not, since it may take
-    hours: they are kept in ``left_out``, to be told, and cells that call something unknown in
-    ``may_draw``, with its name.
+    A seed is included with the selection unless a later seed replaces it. Draws in between are
+    included if they are plain and the cell draws too. Draws of a training are not, since it may
+    take hours: they are collected in ``left_out`` for a warning. Cells that call an unknown
+    function are collected in ``may_draw`` with its name.
     """
 
     def __init__(self, changes: CellChanges) -> None:
@@ -26,7 +26,7 @@ class RandomState:
         self.may_draw: dict[int, str] = {}
 
     def needed(self, number: int, *, is_selected: bool) -> Iterator[tuple[int, str]]:
-        """Yield the cells above one that its random numbers need, and why."""
+        """Yield the earlier cells that a cell's random numbers need, and why."""
         effect = self._effects.get(number)
         if effect is None:
             return

@@ -1,4 +1,4 @@
-"""Functions that remember what they gave: a cache is asked, or keeps what was true before."""
+"""Functions that cache their results: a cache may be read, or return an outdated result."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchpool.cells.own_code import OwnCode
 def called(
     def_uses: Iterable[DefUse], code: OwnCode, definers: Mapping[str, Sequence[int]]
 ) -> Mapping[str, frozenset[str]]:
-    """Return for each function that a notebook may call the remembering ones that it calls.
+    """Return for each function of a notebook the caching functions that it calls.
 
-    Only those count of which that shows: somebody asks the cache, or the function uses a name that
-    several cells bind.
+    Only functions whose cache has a visible effect count: code reads the cache, or the function
+    uses a name that several cells bind.
     """
     functions = code.functions
     caching = {

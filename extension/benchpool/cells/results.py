@@ -1,4 +1,4 @@
-"""What calls give back: the names that a result is, is a part of, or keeps."""
+"""Results of calls: the names that a result is, is a part of, or keeps."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchpool.cells.kinds import Kinds
 from benchpool.cells.own_code import OwnCode
 
 _LIVE = frozenset(["keys", "items", "values"])
-"""Methods whose result shows what comes later, too."""
+"""Methods whose result also shows later changes."""
 _JOINING = frozenset(["__add__", "__or__", "__mul__"])
-"""Operators whose result has the elements of the lists and dicts that they are given."""
+"""Operators whose result contains the elements of their operands (lists and dicts)."""
 
 
 class CallResults:
-    """The values of one scope, with calls followed."""
+    """Values of one scope, with calls followed."""
 
     def __init__(self, code: OwnCode, kinds: Kinds) -> None:
         self.code = code
@@ -27,12 +27,12 @@ class CallResults:
         self._changeable: dict[tuple[HeldNames, bool], HeldNames] = {}
 
     def named(self, value: CellValue) -> HeldNames:
-        """Return what a value is made of, numbers and texts too: a text may name a file."""
+        """Return the names in a value, including numbers and strings: a string may name a file."""
         found = self.held(value)
         return found | HeldNames(value.same, value.part, value.inside)
 
     def held(self, value: CellValue | None) -> HeldNames:
-        """Return what a value is made of that can be changed."""
+        """Return the names in a value that can change."""
         if value is None:
             return NOTHING
         if value.is_fixed:
@@ -53,9 +53,9 @@ class CallResults:
         return found
 
     def _without_fixed(self, held: HeldNames, *, by_name: bool) -> HeldNames:
-        """Leave out numbers and texts, and what is taken out of what holds only such.
+        """Return what is held without numbers and strings, alone or as parts of containers.
 
-        ``by_name``: as an attribute, so that it may be a method of a list.
+        ``by_name``: the part is an attribute, so it may be a method of a list.
         """
         found = self._changeable.get((held, by_name))
         if found is None:
@@ -69,11 +69,11 @@ class CallResults:
         return found
 
     def given(self, call: Called) -> HeldNames:
-        """Return what all arguments of a call are made of."""
+        """Return the names held by all arguments of a call."""
         return _joined(self.held(each) for each in call.given)
 
     def of(self, call: Called) -> HeldNames:
-        """Return what the result of a call is made of."""
+        """Return the names held by the result of a call."""
         found = self._known.get(id(call))
         if found is None:
             self._known[id(call)] = NOTHING
@@ -116,7 +116,7 @@ class CallResults:
         return given | given.as_part()
 
     def kept(self, call: Called) -> HeldNames:
-        """Return what keeps the arguments of a call: data for reading only."""
+        """Return what a holder of the call's arguments holds; read-only data as ``quiet``."""
         return _joined(
             self.held(each).as_quiet() if self.kinds.is_data(each) else self.held(each).as_inside()
             for each in call.given
@@ -146,13 +146,13 @@ class CallResults:
         return self.given(call).as_part()
 
     def _of_class(self, call: Called, name: str) -> HeldNames:
-        """An object keeps its arguments; those that no method changes are kept quietly."""
+        """Return what a new object holds: its arguments, as ``quiet`` if no method changes them."""
         made = self.code.called(call, frozenset())
         found = HeldNames(quiet=frozenset([name]))
         made_before = self.code.methods("__new__", self.code.family(name))
         if (
             made_before or name in self.code.filling.filled_classes
-        ):  # an older object, or its class's list
+        ):  # an older object, or the list of its class
             found |= HeldNames(part=frozenset([name]))
         holds = frozenset[str]().union(
             *[one.holds for each in self.code.family(name) for one in self.code.classes[each]]
@@ -196,7 +196,7 @@ class CallResults:
         return self.bound(call, function, settled.returns) if settled is not None else NOTHING
 
     def bound(self, call: Called, function: FunctionSummary, held: HeldNames) -> HeldNames:
-        """Return what is told in a function's parameters in the names of a call of it."""
+        """Return names held in terms of a function's parameters, translated to a call's names."""
         found = NOTHING
         for names, turn in (
             (held.same, lambda each: each),
@@ -209,7 +209,7 @@ class CallResults:
         return found
 
     def argument(self, call: Called, function: FunctionSummary, name: str) -> HeldNames:
-        """Return what a parameter, ``self`` or a name of the notebook is in a call."""
+        """Return what a parameter, ``self`` or a name of the notebook stands for in a call."""
         if name in INSTANCES:
             return self._receiver(call)
         if name.partition(".")[0] in INSTANCES:
@@ -232,7 +232,7 @@ class CallResults:
         name = call.chain[-1]
         rule = facts.method(name)
         receiver = self.held(call.receiver)
-        if "axes" in kinds:  # a line, bars: what is done to them is seen there
+        if "axes" in kinds:  # a line, bars: changes to them are visible there
             return receiver.as_part()
         if rule == "reading" and _may_share(call):
             return receiver.as_part()
@@ -263,7 +263,7 @@ def _is_self(name: str) -> bool:
 
 
 def _may_share(call: Called) -> bool:
-    """Say whether ``copy=`` may leave the result with the data that was given."""
+    """Return whether ``copy=`` may let the result share the data of the arguments."""
     return any(
         word == "copy" and (value.is_false or value.literal != "data")
         for word, value in call.keywords
@@ -271,7 +271,7 @@ def _may_share(call: Called) -> bool:
 
 
 def arguments_of(call: Called, function: FunctionSummary) -> dict[str, list[CellValue]]:
-    """Return the values that a call gives to each parameter of a function."""
+    """Return the values that a call passes to each parameter of a function."""
     found: dict[str, list[CellValue]] = {name: [] for name in function.parameters}
     if function.rest is not None:
         found[function.rest] = []

@@ -1,4 +1,4 @@
-"""Other ways to say the same: calls that stand for an attribute are read as that attribute."""
+"""Normalisation of equivalent forms: calls that stand for an attribute become that attribute."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 _CLASSES = frozenset(["list", "dict", "set", "bytearray", "object"])
 _WORDS = re.compile(r"\b(getattr|vars)\s*\(|\b(list|dict|set|bytearray|object)\s*\.")
 UNKNOWN = "__unknown__"
-"""Stands for the name of an attribute that is not known."""
+"""Stands for an attribute whose name is unknown."""
 
 
 def plain(source: str, tree: ast.Module) -> ast.Module:

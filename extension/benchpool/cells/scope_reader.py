@@ -1,8 +1,8 @@
-"""What one cell uses from before it, defines for after it, and may change in place.
+"""Names that one cell uses from earlier cells, defines for later cells, or may change in place.
 
-Statements are taken in order, so that a name that the cell itself has bound by then is not
-needed from elsewhere. Branches bind their names only perhaps. Bodies of functions need their names
-when they are called, not where they stand. What cannot be known is taken to happen.
+Statements are read in order, so a name that the cell itself has bound is not needed from elsewhere.
+Branches bind their names only perhaps. Bodies of functions need their names when they are called,
+not where they are defined. What cannot be known is assumed to happen.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def def_use_of(tree: ast.Module) -> DefUse:
 
 
 class ScopeReader(ast.NodeVisitor):
-    """Walks one scope in order. ``self.certain`` are the names that are bound by now."""
+    """Visitor that reads one scope in order. ``self.certain`` holds the names bound so far."""
 
     def __init__(self, made: DefUse, owner: str | None = None, *, in_class: bool = False) -> None:
         self.made = made
         self.values = Values(owner)
         self.certain: set[str] = set()
-        self.hidden: list[set[str]] = []  # names of comprehensions around this place
+        self.hidden: list[set[str]] = []  # names of the surrounding comprehensions
         self.owner = owner
         self.in_class = in_class
         self.last: ast.stmt | None = None  # the last statement of a cell, whose value is shown
@@ -64,7 +64,7 @@ class ScopeReader(ast.NodeVisitor):
             self._join([(node.body, self.certain), (node.orelse, self.certain)])
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
-        # A loop is taken to run at least once: else each `loss` after it would need older cells.
+        # A loop is assumed to run at least once: else each `loss` after it would need older cells.
         self.visit(node.iter)
         self._alias(node.target, node.iter, is_element=True)
         self.visit(node.target)
@@ -114,7 +114,7 @@ class ScopeReader(ast.NodeVisitor):
     # ---------------------------------------------------------------- names
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Nothing is needed for it; the inherited method is slow."""
+        """Do nothing: a constant needs no names, and the inherited method is slow."""
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -175,7 +175,7 @@ class ScopeReader(ast.NodeVisitor):
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)
         self._alias(node.target, node.value)
-        self.certain.add(node.target.id)  # leaks out of comprehensions
+        self.certain.add(node.target.id)  # it leaks out of comprehensions
         self.made.may_define.add(node.target.id)
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
@@ -262,7 +262,7 @@ class ScopeReader(ast.NodeVisitor):
         self.generic_visit(node)
         called = self.values.called(node)
         for each in called.given:
-            if each.bound is not None:  # a method that changes is handed over to be called
+            if each.bound is not None:  # a changing method is passed on to be called
                 for name in each.part:
                     self._change(name, Change.DEEP)
         if called.chain:
@@ -303,7 +303,7 @@ class ScopeReader(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        # A lambda is mostly called where it stands.
+        # A lambda is usually called where it stands.
         self._signature(node.args)
         inner = function_reader.summary(node)
         for name, line in inner.uses.items():

@@ -1,4 +1,4 @@
-"""Goes back from what is needed to the cells that give it, and to those that may change it."""
+"""Search from needed names back to the cells that define or may change them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchpool.cells.magics import ParsedCell
 from benchpool.cells.random_state import RandomState
 
 TICKED = "ticked by you"
-"""Why a cell goes along that nothing else takes along."""
+"""Reason for a cell that is included only because the user ticked it."""
 
 
 def def_uses_of(reads: Mapping[int, ParsedCell]) -> dict[int, DefUse]:
-    """Return what cells use and define, but for those that do not parse, or that send."""
+    """Return the names that cells use and define, except cells that do not parse or that send."""
     return {
         number: _def_use(read.tree)
         for number, read in reads.items()
@@ -26,16 +26,16 @@ def def_uses_of(reads: Mapping[int, ParsedCell]) -> dict[int, DefUse]:
 
 
 class Search:
-    """Goes back from what is needed to who gives it. Numbers are positions in the notebook.
+    """Search from needed names back to the cells that define them, by position in the notebook.
 
     Attributes:
-        why: The cells that go along, and why each.
-        gives: For each of them the names that others need of it, and who.
-        missing: Names that nobody gives: (cell, name) and the line.
-        failed: Cells that failed when they last ran: they go along for what they define alone.
-        stays_out: Those that stay out for it, and what they may change.
-        given: Names whose values go along, and the last cell that may change each.
-        made_again: Those of which an earlier value is needed.
+        why: The included cells, and the reason for each.
+        gives: For each included cell, the names that other cells need from it, and those cells.
+        missing: Names that no cell defines: (cell, name) and the line.
+        failed: Cells that failed when they last ran: they are included only for their definitions.
+        stays_out: Cells excluded for that reason, and the names they may change.
+        given: Names whose values are sent, and the last cell that may change each.
+        made_again: Sent names of which an earlier value is needed.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Search:
         self._waiting: list[int] = []
 
     def include(self, number: int, why: str) -> None:
-        """Take a cell along; its own needs are followed by ``run``."""
+        """Include a cell; ``run`` follows its own needs."""
         if number not in self.why:
             self.why[number] = why
             self._waiting.append(number)
 
     def anew(self) -> Search:
-        """Return the same before anything was searched."""
+        """Return a copy in the state before any search."""
         other = Search(self.reads, self.last, self.changes.anew())
         other.failed = self.failed
         return other
@@ -77,9 +77,9 @@ class Search:
     def run(
         self, selected: Sequence[int], given: Collection[str] = (), ticked: Sequence[int] = ()
     ) -> None:
-        """Take along what the selected cells need, but for names whose values are given.
+        """Include the cells that the selected ones need, except for names whose values are sent.
 
-        ``ticked`` go along too, each for what needs it, where something does.
+        ``ticked`` cells are included too, each as needed by another cell if one needs it.
         """
         self._wanted = frozenset([*selected, *ticked])
         self.given = {each: self.changes.last_touched(each, selected) for each in given}
@@ -101,12 +101,12 @@ class Search:
         self.follow(ticked)
 
     def overwritten(self, selected: Collection[int]) -> set[str]:
-        """Return the given names that a cell which was taken along may set or change once more."""
+        """Return the sent names that an included cell may set or change again."""
         taken = self.why.keys() - {*selected}
         return {name for name in self.given if not taken.isdisjoint(self.changes.touching(name))}
 
     def follow(self, selected: Collection[int]) -> None:
-        """Follow the needs of the cells that were taken along by now, and of those they need."""
+        """Follow the needs of the cells included so far, and of the cells they need."""
         while self._waiting:
             number = self._waiting.pop()
             def_use = self.def_uses.get(number)
@@ -121,15 +121,15 @@ class Search:
                 self.include(other, why)
 
     def _need_all(self, at: int) -> None:
-        """What a cell uses cannot be known: it gets all names that stand above it."""
+        """Include all names above a cell whose uses cannot be known."""
         for name, definers in self.definers.items():
             if definers[0] < at:
                 self._need(name, at, at, 0)
 
     def _uses_of_own(self, number: int, def_use: DefUse) -> None:
-        """Functions that the cell defines: their needs count here where the cell uses them.
+        """Count the needs of functions that the cell defines and itself uses.
 
-        Elsewhere they count where the function is used, so that names may stand below it.
+        Otherwise the needs count where the function is used, so that names may be defined below it.
         """
         used = words_used(def_use)
         read = [def_use.bound_at[each] for each in def_use.functions.keys() & def_use.bound_at]
@@ -169,11 +169,11 @@ class Search:
         bound: frozenset[str] | None = None,
         perhaps: bool = False,
     ) -> None:
-        """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it.
+        """Find the cells that give ``name`` to cell ``at``; cell ``blamed`` uses it at ``line``.
 
-        With ``later`` it is needed only when something is called, which may be further down; by
-        then the cell has ``bound`` these itself, where that is known. With ``perhaps`` it may be
-        missing.
+        With ``later``, the name is needed only when a function is called, which may be further
+        down. By then the cell has ``bound`` these names itself, if that is known. With ``perhaps``,
+        the name may be missing.
         """
         if (name, at, bound, perhaps) in self._asked:
             return
@@ -201,19 +201,19 @@ class Search:
                     self.include(number, f"deletes `{name}`")
         if name == "_":
             self._need_last_result(at)
-        # A function may set it by ``global``: then no cell defines it.
+        # A function may set it with ``global``: then no cell defines it.
         found = above or name in self.def_uses[at].possible_definitions or name in self.set_inside
         if not (found or perhaps) and name not in known.PROVIDED | self.def_uses[at].forgiven:
             self.missing.setdefault((blamed, name), line)
 
     def _changing(self, name: str, at: int) -> Iterable[tuple[int, str]]:
-        """Return the cells above that may change a name, unless ``at`` gives the same without."""
+        """Return the cells above that may change a name; none if cell ``at`` only adds to it."""
         tree = self.reads[at].tree
         adds = tree is not None and name in accumulators.only_added_to(tree)
         return () if adds and at not in self._wanted else self.changes.changing(name, at)
 
     def _need_last_result(self, at: int) -> None:
-        """``_`` is what the last cell with a result has given."""
+        """Include the last cell with a result, for which ``_`` stands."""
         for number in reversed([each for each in self.above if each < at]):
             if magics.gives_result(self.reads[number]):
                 self.include(number, "gives what `_` stands for")
@@ -222,7 +222,7 @@ class Search:
     def _uses_of_functions(
         self, name: str, defined: int, at: int, bound: frozenset[str] | None
     ) -> None:
-        """A function may be called where it is needed: its own needs count there."""
+        """Count the needs of a function where it is needed, since it may be called there."""
         if bound is None:
             bound = self.def_uses[at].bound_at.get(name, frozenset())
         for function in self.changes.functions_of(name, at):
@@ -245,7 +245,7 @@ def names_bound(source: str) -> set[str]:
 
 
 def words_used(def_use: DefUse) -> set[str]:
-    """Return the words by which a cell may call something, in its functions too."""
+    """Return the words with which a cell and its functions may call something."""
     inner = [each for found in def_use.functions.values() for each in found]
     calls = [*def_use.calls, *[call for each in inner for call in each.calls]]
     words = {word for call in calls for word in call.chain}

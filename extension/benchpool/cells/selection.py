@@ -1,9 +1,10 @@
-"""Which cells a job runs so that the selected ones find what they need, and why each.
+"""Selection of the cells that a job runs: those chosen, the cells they need, and each reason.
 
-Visible order, from above: from each name that a cell needs, back to the cell that surely defines
-it, with every cell in between that perhaps defines it or may change it. Cells that set something
-for all that follows (seeds, environment, plot settings) always go along. Cells below the last
-selected one never do. An extra cell costs seconds, a missing one a night in the queue.
+The order is the visible order, from the top. From each name that a cell needs, the search goes back
+to the cell that surely defines it, with every cell in between that may define or change it. Cells
+with a setting for all later code (seeds, environment, plot settings) are always included. Cells
+below the last selected one never are. An extra cell costs seconds, a missing one a night in the
+queue.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def choose(
 
     Args:
         cells: All cells of the notebook.
-        given: Names whose values go along: the cells that made them stay out.
-        seen: By what the kernel said fewer cells are suspected, and more is told.
+        given: Names whose values are sent: the cells that made them stay out.
+        seen: With the kernel's answer, fewer cells are suspected and more problems are reported.
 
     >>> done = choose([
     ...     NotebookCell("a", "import math"),
@@ -90,7 +91,7 @@ def choose(
 def search_of(
     cells: Sequence[NotebookCell], seen: KnownBeside
 ) -> tuple[Search, evidence.KernelHistory | None]:
-    """Return the search from the selected cells before it is run, and what the kernel ran."""
+    """Return the search from the selected cells before it runs, and what the kernel ran."""
     kernel = seen.kernel
     history = None if kernel is None else evidence.KernelHistory(kernel.history, kernel.first)
     kept = [number for number in _code(cells) if cells[number].stays_out is None]
@@ -119,7 +120,7 @@ def _search_among(
 
 
 def _run(search: Search, cells: Sequence[NotebookCell], given: frozenset[str]) -> dict[str, str]:
-    """Search; return the names whose given values are of no use, and what a cell does with each."""
+    """Run the search; return the sent names that are of no use, and what a cell does with each."""
     selected = [number for number in search.reads if cells[number].selected]
     ticked = [number for number in search.reads if cells[number].ticked]
     search.run(selected, given, ticked)
@@ -158,7 +159,7 @@ def _choice(
 
 
 def _goes_along(cell: NotebookCell, number: int, search: Search) -> bool:
-    """Say whether a cell is in the job. A selected cell is, also where its tag skips it."""
+    """Return whether a cell is included. A selected cell is, even if its tag skips it."""
     is_kept = cell.is_skipped and (cell.selected or cell.ticked) and not cell.left_out
     return number in search.why or is_kept
 
@@ -185,7 +186,7 @@ def _failed(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
 
 
 def names_of(cells: Sequence[NotebookCell]) -> frozenset[str]:
-    """Return the names that cells bind or use, but for those that every kernel has.
+    """Return the names that cells bind or use, except those that every kernel has.
 
     >>> sorted(names_of([NotebookCell("a", "y = x + 1")]))
     ['x', 'y']

@@ -1,4 +1,4 @@
-"""Files that commands of the shell write and read, as far as their words tell."""
+"""Files that shell commands write and read, as far as their words show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool.cells.magic_meanings import words as set_of
 from benchpool.cells.substitution import expressions_in, names_in
 
 SHORTEST = 3
-"""Shorter texts are no names of files that tell anything."""
+"""Minimum length of a string that counts as a file name, in characters."""
 
 CALL_WORDS = set_of(
     """system getoutput popen run call check_call check_output Popen run_line_magic run_cell_magic
@@ -38,9 +38,9 @@ _SILENT = frozenset(["echo", "printf", "export", "rm", "rmdir", "kill", "sleep",
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A call that writes or reads a file, by the texts and names that its path is made of.
+    """Call that writes or reads a file, with the strings and names that its path is made of.
 
-    ``held`` are the texts that the names hold, as far as the cells say (``name = 'a.py'``).
+    ``held`` are the strings that the names hold, as far as the cells show (``name = 'a.py'``).
     """
 
     writes: bool
@@ -51,17 +51,17 @@ class FileUse:
     held: frozenset[str] = frozenset()
 
     def meets(self, other: FileUse) -> bool:
-        """Say whether both may mean one file: a text of both, or a name where one has no text."""
+        """Return whether both may mean one file: by a common string, or else by a name."""
         if self.texts and other.texts:
             return not self.texts.isdisjoint(other.texts)
-        if self.lists and not self.texts and not self.names:  # of the folder where it stands
+        if self.lists and not self.texts and not self.names:  # of the current folder
             return all("/" not in each for each in other.texts)
         if not (self.texts | self.held).isdisjoint(other.texts | other.held):
             return True
         return not self.names.isdisjoint(other.names)
 
     def lies_in(self, folder: FileUse) -> bool:
-        """Say whether this may be in a folder: by how its text begins, or by a name."""
+        """Return whether this may be in a folder: by the start of its string, or by a name."""
         for text in folder.texts:
             if any(each == text or each.startswith(f"{text.rstrip('/')}/") for each in self.texts):
                 return True
@@ -104,7 +104,7 @@ def _of_magic(called: MagicCall) -> list[FileUse]:
 
 
 def of_command(text: str, *, fields: bool = True) -> list[FileUse]:
-    """Return the files that a text for the shell uses; ``fields`` says that IPython fills it.
+    """Return the files that a shell command uses; ``fields``: IPython fills in its fields.
 
     >>> found = of_command("mkdir -p out && python made.py {path} > out/log.txt")
     >>> [(each.writes, *each.texts, *each.names) for each in found]
@@ -131,7 +131,7 @@ def of_command(text: str, *, fields: bool = True) -> list[FileUse]:
 
 
 def of_word(word: str, *, writes: bool, is_folder: bool = False) -> list[FileUse]:
-    """Return a word of a command as a file: by its texts, and the names in its fields."""
+    """Return a word of a command as a file, with its strings and the names in its fields."""
     texts = [each.removeprefix("./") for each in _FIELD.sub("\0", word).split("\0")]
     if len(texts) == 1:
         texts = [texts[0].rstrip("/")]
@@ -199,7 +199,7 @@ def _after(words: Sequence[str], *options: str) -> list[str]:
 
 
 def _cloned(words: Sequence[str]) -> list[str]:
-    """Return the folder of ``git clone``: the word behind the address, or its last part."""
+    """Return the folder of ``git clone``: the word after the address, or its last part."""
     found = [number for number, word in enumerate(words) if "/" in word or ":" in word][:1]
     last = [words[number] for number in found]
     given = [word for number in found for word in words[number + 1 : number + 2]]
@@ -207,12 +207,12 @@ def _cloned(words: Sequence[str]) -> list[str]:
 
 
 def _last_parts(places: Sequence[str]) -> list[str]:
-    """Return the last part of addresses: the name under which a download is kept."""
+    """Return the last part of addresses: the name under which a download is stored."""
     return [re.split(r"[?#]", each)[0].rstrip("/").rpartition("/")[2] for each in places]
 
 
 def _text_of(node: ast.expr) -> str:
-    """Return an expression as a line of the shell with fields: ``f"cp {a}"`` as ``cp {a}``."""
+    """Return an expression as a shell line with fields: ``f"cp {a}"`` as ``cp {a}``."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

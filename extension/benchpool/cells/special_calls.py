@@ -1,4 +1,4 @@
-"""Calls that mean more than they say: texts that are code, names by text, magics of a line."""
+"""Calls with a hidden meaning: strings that are code, names given as strings, line magics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES_BY_TEXT = frozenset([("globals",), ("locals",), ("vars",)])
 
 
 def note(reader: ScopeReader, node: ast.Call, called: Called) -> None:
-    """Add to what is found what a special call defines, uses, sets or asks."""
+    """Note what a special call defines, uses, sets or asks for."""
     chain, made = called.chain, reader.made
     if chain in {("input",), ("getpass",), ("getpass", "getpass")}:
         made.asks = node.lineno
@@ -43,7 +43,7 @@ def note(reader: ScopeReader, node: ast.Call, called: Called) -> None:
 
 
 def named_by_text(reader: ScopeReader, node: ast.Subscript) -> None:
-    """Take ``globals()["x"]`` for the name, and forget that it could be any."""
+    """Treat ``globals()["x"]`` as the name ``x``, and no longer as any name."""
     function, key = node.value, node.slice
     text = _text(key)
     if text is not None and text.isidentifier() and _is_names_of_shell(function):
@@ -66,7 +66,7 @@ def named_by_text(reader: ScopeReader, node: ast.Subscript) -> None:
 
 
 def _pushed(reader: ScopeReader, node: ast.Call) -> None:
-    """``get_ipython().push({"x": 1})`` binds names of the notebook."""
+    """Note that ``get_ipython().push({"x": 1})`` binds names of the notebook."""
     given = node.args[0] if node.args else None
     keys = [_text(each) for each in given.keys] if isinstance(given, ast.Dict) else [None]
     for key in keys:
@@ -101,7 +101,7 @@ def _expression(reader: ScopeReader, node: ast.Call, *, columns: bool) -> None:
         reader.made.uses_unknown = "eval()"
         return
     inner = ast.parse(text.strip(), mode="exec")
-    around, reader.doubtful = reader.doubtful, reader.doubtful or columns  # of the frame, perhaps
+    around, reader.doubtful = reader.doubtful, reader.doubtful or columns  # columns, perhaps
     reader.certain = reader.block(inner.body, reader.certain)
     reader.doubtful = around
 
@@ -123,7 +123,7 @@ def _local_names(reader: ScopeReader, node: ast.Call) -> None:
 
 
 def _formula(reader: ScopeReader, node: ast.Call) -> None:
-    """``ols("y ~ f(x)", df)`` means columns of the frame, or names of the notebook."""
+    """Note the names in ``ols("y ~ f(x)", df)``: columns of the frame, or names of the notebook."""
     words = [each.value for each in node.keywords if each.arg in {"formula", "formula_like"}]
     text = _text((*node.args[:1], *words, None)[0])
     if text is None or "~" not in text:
@@ -136,7 +136,7 @@ def _formula(reader: ScopeReader, node: ast.Call) -> None:
 
 
 def _line_magic(reader: ScopeReader, node: ast.Call) -> None:
-    """Note what a magic of a line sets, or defines without a name; names are written out."""
+    """Note what a line magic sets, or defines without a name. Its names are already written out."""
     made = reader.made
     words = [each.value for each in node.args if isinstance(each, ast.Constant)]
     name, line = (str(words[0]), str(words[-1])) if len(words) > 1 else ("", "")

@@ -1,7 +1,7 @@
-"""What IPython puts in for ``{x}`` and ``$x`` in a line of the shell or of a magic.
+"""Substitution of ``{x}`` and ``$x`` by IPython in a line of the shell or of a magic.
 
-IPython evaluates all fields of a line, and leaves the line as it stands where one of them fails:
-``$HOME`` and ``{a,b}`` reach the shell where no cell defines these names.
+IPython evaluates all fields of a line, and leaves the line unchanged if one of them fails:
+``$HOME`` and ``{a,b}`` reach the shell if no cell defines these names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIELD_START = re.compile(r"[{$]")
 
 
 def expressions_in(text: str) -> list[str]:
-    """Return the Python expressions that IPython evaluates for a line; none where it leaves it.
+    """Return the expressions that IPython evaluates for a line; none if it leaves the line as is.
 
     >>> expressions_in("cp {src[0]} $out.name $$x ${HOME} '$a'")
     ['src[0]', 'out.name', 'HOME']
@@ -50,7 +50,7 @@ def names_in(expressions: Iterable[str]) -> frozenset[str]:
 
 
 def single_names(text: str) -> frozenset[str]:
-    """Return the names that stand alone in braces, which no shell means otherwise.
+    """Return the names that stand alone in braces, which have no other meaning in a shell.
 
     >>> sorted(single_names("run {x} { y } ${HOME} {a,b} {{z}}"))
     ['x', 'y']
@@ -59,7 +59,7 @@ def single_names(text: str) -> frozenset[str]:
 
 
 def is_expression(text: str) -> bool:
-    """Say whether a text is one expression of Python."""
+    """Return whether a text is one Python expression."""
     try:
         ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,7 @@
-"""What stays out and may matter all the same: told, since it cannot be shown either way.
+"""Excluded cells that may still matter: reported, since neither case can be proved.
 
-The texts tell of functions that an object keeps and may call. The kernel tells of two names that
-share memory or parts, of which the texts show no tie.
+The cells' text shows functions that an object keeps and may call. The kernel shows two names that
+share memory or parts where the text shows no tie.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _TICK = "and stays out: tick it to take it along"
 def problems(
     cells: Sequence[NotebookCell], search: Search, names: Mapping[str, NameFacts]
 ) -> Iterator[Problem]:
-    """Yield each cell that stays out and may change what goes along, once.
+    """Yield each excluded cell that may change an included one, once.
 
     Args:
         cells: All cells.
-        search: Those that go along.
-        names: What the kernel's names hold; nothing where it was not asked.
+        search: The cells that are included.
+        names: What the kernel's names hold; empty if it was not queried.
     """
     given = {name: number for number in sorted(search.gives) for name in search.gives[number]}
     given = {k: v for k, v in given.items() if k not in search.changes.code.imports}
@@ -38,7 +38,7 @@ def problems(
 
 
 def _by_function(search: Search, number: int, before: set[str]) -> str | None:
-    """Return what a function changes that an object keeps which the cell uses."""
+    """Return what a function changes that is kept by an object the cell uses, or None."""
     for function, changed in search.changes.kept_to_be_called(number):
         hit = sorted(before & changed)
         if hit:
@@ -49,7 +49,7 @@ def _by_function(search: Search, number: int, before: set[str]) -> str | None:
 def _by_kernel(
     search: Search, number: int, before: set[str], names: Mapping[str, NameFacts]
 ) -> str | None:
-    """Return what shares something in the kernel with what the cell changes."""
+    """Return what shares data in the kernel with an object that the cell changes, or None."""
     code = search.changes.code
     for changed, how in sorted(search.changes.effects[number].changes.items()):
         facts = names.get(changed)
@@ -64,6 +64,6 @@ def _by_kernel(
 
 
 def _is_held_now(search: Search, name: str) -> bool:
-    """Say whether the kernel's name is the one that goes along, as far as the texts tell."""
+    """Return whether the kernel's name holds the included object, as far as the text shows."""
     makers = [at for at, made in search.def_uses.items() if name in made.possible_definitions]
     return bool(makers) and max(makers) in search.why

@@ -1,4 +1,4 @@
-"""What cells that stay out would have done for those that go along: unticked, or tagged so."""
+"""Effects of the excluded cells on the included ones, if they had run: unticked or tagged."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from benchpool.cells.search import Search, names_bound
 
 
 def reason(cell: NotebookCell, number: int, search: Search, whole: Search) -> str:
-    """Say of a cell that stays out what is missing without it.
+    """Return what is missing without an excluded cell.
 
     Args:
         cell: The cell.
         number: Its position.
-        search: What goes along without the cells that stay out.
-        whole: What would go along with them.
+        search: The cells included without the excluded ones.
+        whole: The cells that would be included with them.
     """
     out = cell.stays_out or ""
     lost = sorted((name, at) for at, name in search.missing if name in names_bound(cell.source))
@@ -27,7 +27,7 @@ def reason(cell: NotebookCell, number: int, search: Search, whole: Search) -> st
 
 
 def problems(cells: Sequence[NotebookCell], search: Search, whole: Search) -> Iterator[Problem]:
-    """Yield what is otherwise without the cells that stay out; not names that are missing."""
+    """Yield what differs without the excluded cells, except missing names."""
     missing = {name for _, name in search.missing}
     for number, why in sorted(whole.why.items()):
         cell = cells[number]

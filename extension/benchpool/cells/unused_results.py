@@ -1,8 +1,8 @@
-"""Calls whose result nobody uses: they were made for what they do, known or not.
+"""Calls whose result is unused: they are made for their effect, known or not.
 
-``struct.pack_into(buffer, 0, 7)`` as a statement gives nothing to anybody. So where no fact says
-what such a call changes, it is taken to change what it is called on and what it is given; one that
-is given nothing of the notebook sets something for all that follows.
+``struct.pack_into(buffer, 0, 7)`` as a statement returns nothing. So if no fact lists the effect of
+such a call, it is assumed to change its receiver and its arguments. A call that gets nothing of the
+notebook is assumed to set something for all later code.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from benchpool.cells.def_use import Called
 from benchpool.cells.effect import Effect
 
 _FOLLOWED = frozenset(["()", "[]", "backward"])
-"""Calls that are followed otherwise: of a result or an element, and of gradients."""
+"""Calls handled elsewhere: of a result or an element, and of gradients."""
 
 
 def does_more(call: Called, path: str | None, effect: Effect) -> bool:
-    """Say whether a call must do more than what is known of it.
+    """Return whether a call must have more effects than those known.
 
     Args:
-        call: A call of no function of the notebook.
-        path: Its whole dotted path, where it is one of a library.
-        effect: What is known to change.
+        call: A call that runs no function of the notebook.
+        path: Its full dotted path, if it belongs to a library.
+        effect: The known changes.
     """
     word = call.chain[-1]
     if not call.alone or word in _FOLLOWED or effect.is_seen or facts.only_tells(word):
@@ -32,5 +32,5 @@ def does_more(call: Called, path: str | None, effect: Effect) -> bool:
     if library in facts.PICTURES or library in call.put_back or call.for_a_while:
         return False
     if facts.file_use(word) is not None or facts.is_of_files(path or ""):
-        return False  # told where another cell reads the file
+        return False  # reported where another cell reads the file
     return not call.shown or facts.sounds_like_change(word)

@@ -1,9 +1,9 @@
-"""Which values go along and which cells run again, so that the whole takes least time. Pure.
+"""Choice of values to send and cells to run again for the least total time. Pure.
 
 A cell that runs needs each of its names: sent as a value, or made by the cells that provide it,
-which need names in turn. Names that share objects are one group: all sent, or all made again. Least
-total time is the least cut between what must run and the end: to cut a group's
-edge is to send it, to cut a cell's edge is to run it (Ford and Fulkerson's paths, shortest first).
+which need names in turn. Names that share objects form one group: all sent, or all made again. The
+least total time is the minimum cut between the cells that must run and the sink. Cutting a group's
+edge sends it; cutting a cell's edge runs it (Ford and Fulkerson, shortest paths first).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from math import inf
 
 Node = Hashable
 Needs = Mapping[int, Mapping[str, frozenset[int]]]
-"""Of each cell its names, and the cells that make each of them."""
+"""For each cell, its names and the cells that make each of them."""
 
 
 @dataclass(frozen=True)
 class SendingProblem:
-    """What is to be decided.
+    """Input of the decision.
 
     Attributes:
         forced: Cells that run whatever is sent.
-        needs: Of each cell that may run.
-        seconds: How long each cell took.
+        needs: Needs of each cell that may run.
+        seconds: Run time of each cell, in seconds.
         groups: The group of each name that may be sent.
-        send_s: How long sending each group takes.
+        send_s: Time to send each group, in seconds.
     """
 
     forced: frozenset[int]
@@ -39,7 +39,7 @@ class SendingProblem:
 
     @cached_property
     def makers(self) -> Mapping[str, frozenset[int]]:
-        """The cells that make the names of each group."""
+        """Cells that make the names of each group."""
         found: dict[str, set[int]] = {}
         for names in self.needs.values():
             for name, cells in names.items():
@@ -48,7 +48,7 @@ class SendingProblem:
         return {group: frozenset(cells) for group, cells in found.items()}
 
     def running(self, sent: frozenset[str]) -> tuple[frozenset[int], frozenset[str]]:
-        """Return the cells that run when these groups are sent, and which groups they then need."""
+        """Return the cells that run if these groups are sent, and the groups they then need."""
         cells, needed = set[int](), set[str]()
         waiting = list(self.forced)
         while waiting:
@@ -69,7 +69,7 @@ class SendingProblem:
         return replace(self, forced=self.makers[group]).running(frozenset())[0]
 
     def seconds_of(self, sent: frozenset[str]) -> float:
-        """Return the whole time when these groups are sent."""
+        """Return the total time in seconds if these groups are sent."""
         cells, needed = self.running(sent)
         ran = sum(self.seconds.get(cell, 0.0) for cell in cells)
         return ran + sum(self.send_s[group] for group in needed)
@@ -115,7 +115,7 @@ def cheapest(problem: SendingProblem) -> frozenset[str]:
 
 
 class _Flow:
-    """A network with capacities, and the side of its least cut that the begin is on."""
+    """Network with capacities, and the source side of its minimum cut."""
 
     def __init__(self) -> None:
         self._left: dict[Node, dict[Node, float]] = {}
@@ -126,7 +126,7 @@ class _Flow:
         self._left.setdefault(end, {}).setdefault(start, 0.0)
 
     def cut(self, begin: Node, end: Node) -> set[Node]:
-        """Return the nodes that are reached from the begin when no more can flow."""
+        """Return the nodes reachable from the source when no more can flow."""
         while True:
             before = self._before(begin, end)
             if end not in before:

@@ -1,4 +1,4 @@
-"""What expressions may give: the names that a value is, is a part of, or keeps."""
+"""Values of expressions: the names that a value is, is a part of, or keeps."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Values:
     """Reads the values of one scope. Names of comprehensions stand for the elements they take.
 
     Args:
-        owner: The name of the instance in a method: ``self.x`` counts as a name of its own.
+        owner: The name of the instance in a method: ``self.x`` counts as a separate name.
     """
 
     def __init__(self, owner: str | None = None) -> None:
         self.owner = owner
         self.put_back: tuple[str, ...] = ()
-        """Libraries whose settings a ``with`` around this place puts back at its end."""
+        """Libraries whose settings a surrounding ``with`` restores at its end."""
 
         self._calls: dict[int, Called] = {}
         self._hidden: list[Mapping[str, CellValue]] = []
@@ -38,7 +38,7 @@ class Values:
         return chain_of(node, self.owner)
 
     def of(self, node: ast.expr) -> CellValue:
-        """Return what the value of an expression may be."""
+        """Return the possible values of an expression."""
         if isinstance(node, ast.Name):
             return self._name(node.id)
         if isinstance(node, ast.Call):
@@ -56,7 +56,7 @@ class Values:
         return self._compound(node)
 
     def _taken(self, name: str) -> CellValue | None:
-        """Return what a name of a comprehension stands for, where it is taken out of a name."""
+        """Return the value of a comprehension's name if it is taken from a name, else None."""
         found = next((each[name] for each in reversed(self._hidden) if name in each), None)
         return found if found is not None and found.mentioned else None
 
@@ -128,13 +128,13 @@ class Values:
         return value
 
     def enter(self, generator: ast.comprehension) -> None:
-        """Let the targets of a comprehension stand for the elements that they take."""
+        """Bind the targets of a comprehension to the elements that they take."""
         taken = element(self.of(generator.iter))
         names = [each.id for each in ast.walk(generator.target) if isinstance(each, ast.Name)]
         self._hidden.append(dict.fromkeys(names, taken))
 
     def leave(self) -> None:
-        """Forget the targets of the last comprehension that was entered."""
+        """Unbind the targets of the last comprehension that was entered."""
         self._hidden.pop()
 
     def called(
@@ -182,7 +182,7 @@ def lambda_name(node: ast.Lambda) -> str:
 def element(
     whole: CellValue, bound: str | None = None, attributes: frozenset[str] = frozenset()
 ) -> CellValue:
-    """Return what an element, an attribute or a view of a value may be."""
+    """Return the value of an element, an attribute or a view of a value."""
     return CellValue(
         same=whole.items if bound is None and not attributes else frozenset(),
         part=whole.same | whole.part | whole.inside,
@@ -196,7 +196,7 @@ def element(
 
 
 def kept(values: list[CellValue]) -> CellValue:
-    """Return a display that keeps values."""
+    """Return the value of a display that keeps values."""
     whole = joined(values)
     return CellValue(
         inside=whole.same | whole.part | whole.inside,
@@ -211,7 +211,7 @@ def kept(values: list[CellValue]) -> CellValue:
 
 
 def joined(values: list[CellValue]) -> CellValue:
-    """Return what may be any of several values."""
+    """Return the value that may be any of several values."""
     literals = {each.literal for each in values}
     nothing = frozenset[str]()
     return CellValue(

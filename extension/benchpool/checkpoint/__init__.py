@@ -21,8 +21,8 @@ By hand::
             raise SystemExit(75)                     # anything but 0: paused, not finished
         checkpoint.progress(step / STEPS)
 
-Outside a job the same code runs: nobody asks it to stop, nothing is kept, nothing is reported.
-Works on every Python from 3.9, and imports no other package, not even the rest of benchpool.
+The same code runs outside a job: it is never asked to stop, and saves and reports nothing. Works on
+every Python from 3.9, and imports no other package, not even the rest of benchpool.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a loop carries over a pause: objects of a program, each by the means that its kind offers.
+"""Objects that a loop carries over a pause, each saved by the means that its kind offers.
 
 >>> history, chosen = [1.5], {"lr": 0.1}
 >>> carries = {"history": history, "chosen": chosen}
@@ -25,7 +25,7 @@ from benchpool.checkpoint import random_states
 
 
 class CarriedKind(NamedTuple):
-    """How objects of one kind are recognised, saved and set again."""
+    """Functions that recognise, save and restore objects of one kind."""
 
     fits: Callable[[Any], bool]
     state: Callable[[Any], Any]
@@ -58,7 +58,7 @@ KINDS = (
         lambda value, state: value.load_state_dict(state),
     ),
     CarriedKind(lambda value: isinstance(value, (dict, list, set)), lambda value: value, _refill),
-    # A sampler of torch: what it draws is known by its epoch, or by its generator's state.
+    # A sampler of torch: its draws depend on its epoch, or on its generator's state.
     CarriedKind(
         _has("set_epoch", "epoch"),
         lambda value: value.epoch,
@@ -71,16 +71,16 @@ KINDS = (
         lambda value, state: value.set_weights(state),
     ),
 )
-"""The first that fits counts."""
+"""Known kinds of objects; the first match is used."""
 
 _SHARDED = frozenset({"FullyShardedDataParallel", "FSDPModule"})
 
 
 def check(name: str, value: object) -> None:
-    """Refuse what cannot be saved, by its name in the call.
+    """Check that an object can be saved.
 
     Raises:
-        TypeError: Nothing says how to save it, or it lies in parts on several ranks.
+        TypeError: No known way to save it, or it is sharded over several ranks. Names the argument.
     """
     kind = type(value)
     if _SHARDED & {base.__name__ for base in kind.__mro__}:
@@ -97,7 +97,7 @@ def check(name: str, value: object) -> None:
 
 
 def states(carries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is carried, by name; random generators have their place elsewhere."""
+    """Return the states of the carried objects by name, except random generators."""
     return {
         name: _kind(each).state(each)
         for name, each in carries.items()
@@ -106,14 +106,14 @@ def states(carries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def apply_all(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
-    """Set what is carried to what ``states`` returned."""
+    """Restore the carried objects from the states that ``states`` returned."""
     for name, state in states.items():
         if name in carries:
             _kind(carries[name]).apply(carries[name], state)
 
 
 def generators(carries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the states of the random generators among what is carried, as plain values."""
+    """Return the states of the carried random generators, as plain values."""
     return {
         name: random_states.of_generator(each)
         for name, each in carries.items()
@@ -122,14 +122,14 @@ def generators(carries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def set_generators(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
-    """Set the random generators to what ``generators`` returned."""
+    """Restore the carried random generators from the states that ``generators`` returned."""
     for name, state in states.items():
         if name in carries:
             random_states.into_generator(carries[name], state)
 
 
 def size(states: Any) -> int:
-    """Return how many bytes the arrays in some states have."""
+    """Return the size of the arrays in some states, in bytes."""
     if isinstance(states, Mapping):
         return sum(size(each) for each in states.values())
     if isinstance(states, (list, tuple)):
@@ -138,7 +138,7 @@ def size(states: Any) -> int:
 
 
 def copied(state: Any) -> Any:
-    """Return a copy in the memory of the processor, which later turns do not change."""
+    """Return a copy in CPU memory, which later turns do not change."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(state, torch.Tensor):
         return state.detach().to("cpu", copy=True)
@@ -149,7 +149,7 @@ def copied(state: Any) -> Any:
         return fresh
     if type(state) in (list, tuple, set, frozenset):
         return type(state)(copied(inside) for inside in state)
-    # An array of NumPy; all else either never changes or cannot be saved, which is told then.
+    # An array of NumPy. Other values are immutable, or cannot be saved, which is reported then.
     return state.copy() if hasattr(state, "dtype") else state
 
 

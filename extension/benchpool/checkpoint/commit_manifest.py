@@ -1,4 +1,4 @@
-"""What is in a checkpoint, by name, size and hash, and whether it is all there."""
+"""Manifest of a checkpoint: its files by name, size and hash, and the check that all are there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 WHOLE = "benchpool.json"
 PART = "benchpool.rank-{rank}.json"
-"""Of one rank's part, where ranks save together without a folder in common."""
+"""Manifest of one rank's part, if ranks save together without a shared folder."""
 
 
 def write(folder: Path, name: str, about: Mapping[str, object]) -> None:
-    """Flush all files of a folder to disk, then write what they are."""
+    """Flush all files of a folder to disk, then write their manifest."""
     known = {}
     for path in files(folder):
         flush(path)
@@ -32,7 +32,7 @@ def write(folder: Path, name: str, about: Mapping[str, object]) -> None:
 
 
 def fault(checkpoint: Path) -> str | None:
-    """Say in what a checkpoint differs from its manifests; None when it is whole."""
+    """Return how a checkpoint differs from its manifests, or None if it is complete."""
     names = sorted(path.name for path in checkpoint.glob(PART.format(rank="*")))
     if not names:
         return _fault(checkpoint, WHOLE)
@@ -42,7 +42,7 @@ def fault(checkpoint: Path) -> str | None:
 
 
 def _parts(checkpoint: Path, names: list[str]) -> str | None:
-    """Say what is wrong with the parts together: one is missing, or of another commit."""
+    """Return what is wrong between the parts (one is missing or of another commit), or None."""
     try:
         told = [json.loads((checkpoint / name).read_text("utf-8")) for name in names]
         away = sorted(set(range(told[0]["ranks"])) - {each["rank"] for each in told})
@@ -73,7 +73,7 @@ def _fault(checkpoint: Path, manifest_name: str) -> str | None:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the files of a checkpoint that are the program's own, sorted."""
+    """Return the program's own files of a checkpoint, sorted."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -97,7 +97,7 @@ def _digest(path: Path) -> str:
 
 
 def flush(path: Path) -> None:
-    """Write a file or folder through to the disk."""
+    """Flush a file or folder to disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

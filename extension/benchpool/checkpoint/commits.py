@@ -1,21 +1,21 @@
-r"""Checkpoints that are there whole or not at all.
+r"""Checkpoints that are complete or absent.
 
 Layout of the checkpoint folder::
 
     00000007/            a checkpoint: the program's files and ``benchpool.json``
-    00000006/            the one before, for the case that the newest is damaged
-    latest               name of the newest, for people and other programs
+    00000006/            the previous one, in case the newest is damaged
+    latest               name of the newest, for users and other programs
     .writing-00000008-…  one that is being written; left behind only by a killed process
 
-Order of a commit: the files are written aside and flushed to disk, their hashes go into
-``benchpool.json``, that is flushed too, one rename makes the checkpoint visible, the pointer is
-replaced, and only then older ones are removed. A process killed between any two of these steps
-leaves the previous checkpoint or the new one. ``latest`` reads no pointer: it takes the
-newest folder whose files have the sizes and hashes of its manifest.
+Order of a commit: the files are written aside and flushed to disk, their hashes are written to
+``benchpool.json``, which is flushed too, one rename makes the checkpoint visible, the pointer is
+replaced, and finally older checkpoints are removed. A process killed between any two of these steps
+leaves the previous checkpoint or the new one. ``latest`` reads no pointer: it takes the newest
+folder whose files have the sizes and hashes of its manifest.
 
-Where ranks that save together have no folder in common, each lays its part into the checkpoint of
-the same number in its own folder, with a manifest of its own. The folders are joined for the next
-attempt; there a checkpoint counts when all parts of one commit are in it.
+If ranks that save together have no shared folder, each writes its part into the checkpoint of the
+same number in its own folder, with its own manifest. The folders are joined for the next attempt.
+There a checkpoint counts only if it has all parts of one commit.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WAIT_FOR_RANKS_S = 600.0
 
 
 class CheckpointFault(RuntimeError):
-    """A checkpoint could not be completed; the previous one is still there."""
+    """The checkpoint could not be completed; the previous one still exists."""
 
 
 def latest() -> Path | None:
-    """Return the folder of the newest whole checkpoint, or None when there is none.
+    """Return the folder of the newest complete checkpoint, or None.
 
-    Every file is compared with its hash; a damaged checkpoint is named on standard error and
-    passed over. Ask when resuming, not in each step.
+    Every file is compared with its hash. A damaged checkpoint is reported on standard error and
+    skipped. Call it when resuming, not in each step.
     """
     folder = notices.directory()
     if folder is None:
@@ -60,20 +60,21 @@ def latest() -> Path | None:
 
 @contextlib.contextmanager
 def commit(step: int | None = None, *, keep: int = 2, together: bool = False) -> Iterator[Path]:
-    """Yield a folder to save into, and make it the latest checkpoint when the block ends well.
+    """Yield a folder to save into, and make it the latest checkpoint when the block succeeds.
 
-    When the block raises, nothing changes. With several ranks only rank 0's folder counts (the
-    others get one that is thrown away), so every rank may call it; with ``together`` all ranks
-    save into one checkpoint, each under file names of its own, and it counts when all have left the
+    If the block raises, nothing changes. With several ranks only rank 0's folder counts and the
+    other ranks get a temporary one, so every rank may call it. With ``together`` all ranks save
+    into one checkpoint, each under its own file names. It counts when all ranks have left the
     block.
 
     Args:
-        step: Where training stands; kept in the manifest.
-        keep: How many checkpoints stay, at least 1.
+        step: Current step of the training; stored in the manifest.
+        keep: Number of checkpoints to keep, at least 1.
         together: All ranks save their part.
 
     Raises:
         CheckpointFault: A rank did not finish its part in time.
+        ValueError: ``keep`` is less than 1.
     """
     if keep < 1:
         raise ValueError(f"keep is {keep}: keep at least 1 checkpoint")
@@ -107,7 +108,7 @@ def _alone(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
 
 
 def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
-    """All ranks agree on the folder by the number of the call and the attempt."""
+    """Yield one folder for all ranks, found by the numbers of the call and the attempt."""
     global _together
     _together += 1
     aside = folder / f"{WRITING}all-{_attempt()}-{_together}"
@@ -127,7 +128,7 @@ def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
 
 
 def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
-    """Each rank lays its part into its own folder, under the number that all of them count to."""
+    """Yield a folder for this rank's part, under the number that all ranks count to."""
     global _together, _base
     if _base is None:
         _base = _newest_at_start(folder)
@@ -142,7 +143,7 @@ def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
     name = commit_manifest.PART.format(rank=rank)
     commit_manifest.write(aside, name, {**about, **ranks})
     final = folder / f"{number:08d}"
-    # The manifest goes last: it makes the part count.
+    # The manifest is moved last: it makes the part valid.
     for path in [*commit_manifest.files(aside), aside / name]:
         target = final / path.relative_to(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +156,7 @@ def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
 
 
 def _newest_at_start(folder: Path) -> int:
-    """Return the newest number before this attempt: the same for all, as all found the same."""
+    """Return the newest number before this attempt. All ranks find the same."""
     known = folder / f".before-{_attempt()}"
     if not known.exists():
         aside = folder / f".before-{os.getpid()}.half"
@@ -193,7 +194,7 @@ def _point(folder: Path, name: str) -> None:
 
 def _remove_older(folder: Path, keep: int) -> None:
     for path in _kept(folder)[:-keep]:
-        # Renamed first, so that one that is half removed is never taken for a damaged one.
+        # It is renamed first, so that a half removed checkpoint is never taken for a damaged one.
         gone = folder / f"{WRITING}gone-{path.name}"
         os.rename(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
@@ -204,7 +205,7 @@ def _remove_older(folder: Path, keep: int) -> None:
 
 
 def newest(folder: Path) -> Path | None:
-    """Return the newest checkpoint without looking into it."""
+    """Return the newest checkpoint without checking its content."""
     kept = _kept(folder)
     return kept[-1] if kept else None
 

@@ -7,9 +7,9 @@ For example::
     trainer = Trainer(model, arguments, train_dataset=data, callbacks=[HuggingFacePauses()])
     trainer.train(resume_from_checkpoint=latest())
 
-The Trainer saves as it always does (model, optimizer, schedule, random states, where it is in the
-epoch) when the pool asks for a pause and every ``minutes``; what it has saved becomes the
-checkpoint of the job, and ``train`` ends as paused.
+The Trainer saves as usual (model, optimizer, schedule, random states, position in the epoch) every
+``minutes`` and when the pool asks for a pause. The saved state becomes the checkpoint of the job.
+After a pause request ``train`` ends as paused.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from benchpool.checkpoint import commits, pacing, reports
 if TYPE_CHECKING:
 
     class TrainerCallback:
-        """What transformers calls during a training."""
+        """Base class of transformers' callbacks, called during training."""
 else:
     from transformers import TrainerCallback
 
 
 def latest() -> str | None:
-    """Return what to give to ``train(resume_from_checkpoint=…)``; None at the first attempt."""
+    """Return the argument of ``train(resume_from_checkpoint=…)``; None in the first attempt."""
     found = commits.latest()
     return None if found is None else str(found)
 
 
 class HuggingFacePauses(TrainerCallback):
-    """Lets a Trainer save when the pool asks the job to pause, and every so many minutes."""
+    """Callback that saves a Trainer when the pool asks the job to pause, and every ``minutes``."""
 
     def __init__(self, minutes: float = 10.0) -> None:
         self._pace = pacing.Pace(minutes)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        """After each step of the optimizer."""
+        """Check for a pause or a due save after each step of the optimizer."""
         done, all_steps = state.global_step, state.max_steps
         reports.follow(done / all_steps if all_steps else None, f"{done} of {all_steps}")
         if self._pace.save_now():
@@ -51,7 +51,7 @@ class HuggingFacePauses(TrainerCallback):
         return control
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """After the Trainer has saved: that becomes the checkpoint of the job."""
+        """Make the Trainer's save the checkpoint of the job."""
         written = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         with commits.commit(state.global_step) as folder:
             shutil.copytree(written, folder, copy_function=_linked, dirs_exist_ok=True)

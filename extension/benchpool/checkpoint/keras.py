@@ -8,8 +8,8 @@ For example::
     model.fit(x, y, epochs=30, callbacks=[saving], initial_epoch=saving.epoch)
 
 Weights, optimizer and random states are saved at the end of an epoch every ``minutes``, and at once
-when the pool asks for a pause; after that ``fit`` ends as paused. Asked in the middle of an epoch,
-it keeps what was learned, and the next attempt begins that epoch anew.
+when the pool asks for a pause. Then ``fit`` ends as paused. A pause in the middle of an epoch keeps
+the weights learned so far, and the next attempt starts that epoch again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchpool.checkpoint import commits, pacing, random_states, reports, trees
 if TYPE_CHECKING:
 
     class Callback:
-        """What Keras calls during a training."""
+        """Base class of Keras' callbacks, called during training."""
 
         model: Any
         params: dict[str, Any]
@@ -33,10 +33,10 @@ _PLACE = "keras"
 
 
 class KerasPauses(Callback):
-    """Saves a training of Keras when the pool asks the job to pause, and every so many minutes.
+    """Callback that saves a Keras training when the pool asks for a pause, and every ``minutes``.
 
     Attributes:
-        epoch: The epoch to begin with, for ``fit(initial_epoch=…)``.
+        epoch: Epoch to begin with, for ``fit(initial_epoch=…)``.
     """
 
     def __init__(self, minutes: float = 10.0) -> None:
@@ -48,10 +48,10 @@ class KerasPauses(Callback):
         self.epoch: int = self._place["epoch"] if self._place is not None else 0
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Set weights and optimizer to the last save.
+        """Restore weights and optimizer from the last save.
 
         Raises:
-            ValueError: The model has no weights yet to be set.
+            ValueError: The model has no weights yet that can be set.
         """
         if self._found is not None:
             if not self.model.built:
@@ -61,14 +61,14 @@ class KerasPauses(Callback):
             self.model.load_weights(self._found / _WEIGHTS)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Go on with the random numbers of the last save, in the first epoch after it."""
+        """Restore the random states of the last save, in the first epoch after it."""
         self.epoch = epoch
         if self._place is not None:
             random_states.restore(self._place["now"])
             self._place = None
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """After each batch."""
+        """Check for a pause after each batch."""
         epochs, steps = self.params["epochs"], self.params.get("steps") or 0
         of_epoch = (batch + 1) / steps if steps else 0.0
         reports.follow((self.epoch + of_epoch) / epochs, f"epoch {self.epoch + 1} of {epochs}")
@@ -77,7 +77,7 @@ class KerasPauses(Callback):
             self._save(self.epoch)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """After each epoch."""
+        """Save after an epoch if a save is due."""
         if self._wanted:
             self._save(epoch + 1)
 

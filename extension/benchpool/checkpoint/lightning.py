@@ -8,9 +8,9 @@ For example::
     trainer = Trainer(max_epochs=30, callbacks=[saving])
     trainer.fit(model, saving.resumable(loader), ckpt_path=saving.latest())
 
-The Trainer's own checkpoint is saved when the pool asks for a pause and every ``minutes``, with all
-random states; after that ``fit`` ends as paused. A ``resumable`` loader goes on with the next batch
-of the same order; with another one Lightning begins the order of an interrupted epoch anew.
+The Trainer's own checkpoint is saved with all random states every ``minutes`` and when the pool
+asks for a pause. Then ``fit`` ends as paused. A ``resumable`` loader continues with the next batch
+of the same order. With any other loader, Lightning starts the order of an interrupted epoch again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchpool.checkpoint import commits, pacing, random_states, reports, trees,
 if TYPE_CHECKING:
 
     class Callback:
-        """What Lightning calls during a training."""
+        """Base class of Lightning's callbacks, called during training."""
 else:
     try:
         from lightning.pytorch import Callback
@@ -35,7 +35,7 @@ _RANDOM = "random.{rank}"
 
 
 class LightningPauses(Callback):
-    """Saves a training of Lightning when the pool asks the job to pause, and every so often."""
+    """Callback that saves a Lightning training on a pause request, and every ``minutes``."""
 
     def __init__(self, minutes: float = 10.0) -> None:
         self._pace = pacing.Pace(minutes)
@@ -44,33 +44,33 @@ class LightningPauses(Callback):
         self._wanted = False
 
     def latest(self) -> str | None:
-        """Return what to give to ``fit(ckpt_path=…)``; None at the first attempt."""
+        """Return the argument of ``fit(ckpt_path=…)``; None in the first attempt."""
         return None if self._found is None else str(self._found / _FILE)
 
     def resumable(self, loader: Iterable[Any]) -> Resumable:
-        """Return a loader that goes on with the next batch of an interrupted epoch."""
+        """Return a loader that continues an interrupted epoch with the next batch."""
         self._loader = Resumable(loader, self._earlier())
         return self._loader
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
-        """After each batch."""
+        """Report progress after each batch, and save if a save or a pause is due."""
         steps = trainer.estimated_stepping_batches
         known = isinstance(steps, int) and steps > 0
         share = trainer.global_step / steps if known else None
         reports.follow(share, f"{trainer.global_step} of {steps if known else '?'}")
         self._wanted |= self._pace.save_now()
-        # The last batch is followed by the end of the epoch; Lightning goes on right from there.
+        # The last batch is followed by the end of the epoch; Lightning continues right from there.
         if self._wanted and not trainer.is_last_batch:
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: Any, *_: Any) -> None:
-        """After each epoch."""
+        """Save after an epoch if a save is due."""
         if self._wanted:
             self._save(trainer)
 
     def _save(self, trainer: Any) -> None:
         with commits.commit(trainer.global_step, together=votes.world_size() > 1) as folder:
-            # Every rank takes part: a strategy may gather what lies on several.
+            # Every rank takes part: a strategy may gather sharded state from several ranks.
             trainer.save_checkpoint(folder / _FILE)
             place = self._loader.place() if self._loader else {}
             now = {"now": random_states.capture(), **place}
@@ -90,7 +90,7 @@ class LightningPauses(Callback):
 
 
 class Resumable:
-    """A loader whose interrupted epoch goes on; Lightning asks nothing else of one with a state."""
+    """Loader that continues an interrupted epoch, with the state interface that Lightning needs."""
 
     def __init__(self, loader: Any, earlier: dict[str, Any] | None) -> None:
         self._loader, self._earlier = loader, earlier
@@ -124,12 +124,12 @@ class Resumable:
         return source
 
     def place(self) -> dict[str, Any]:
-        """Return where in the epoch it is."""
+        """Return the position in the epoch."""
         return {"start": self._start, "done": self._done}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return nothing: where it is lies beside Lightning's checkpoint, in no pickle."""
+        """Return an empty state: the position is stored beside the checkpoint, in no pickle."""
         return {}
 
     def load_state_dict(self, _: dict[str, Any]) -> None:
-        """Take nothing over, see ``state_dict``."""
+        """Do nothing, see ``state_dict``."""

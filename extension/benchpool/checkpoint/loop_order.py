@@ -1,15 +1,17 @@
-"""A loop that goes on after a pause where it was, exactly: its objects and all random states.
+"""Order of a program's loops, which continue after a pause exactly where they were.
 
-A program may have several loops, one after the other or one in another. Each has a key: its place
-among the loops of its level, after the key of the loop around it (``1.0``: the first loop inside
-the present turn of the second). As a program takes the same way each time, the same loop has the
-same key in each attempt.
+A program may have several loops, in sequence or nested. Each has a key: its number among the loops
+of its level, after the key of the outer loop (``1.0``: the first loop inside the present turn of
+the second). A program takes the same path each time, so the same loop has the same key in each
+attempt.
 
-A save holds how many turns of each loop are done, what it carries, and the random states at its
-beginning, at the beginning of its present turn, and now. To go on, the program runs from its
-beginning: a loop that had ended is set to what it carried then and has no turns left, the turns of
-an open one that are done are passed over, and the loop where the program was is set to the very
-state of the save.
+A save holds, for each loop, the number of turns done, the carried objects, and the random states at
+its beginning and at the beginning of its present turn. It also holds the present random states. To
+continue, the program runs from its beginning:
+
+- a loop that had ended is restored to its carried state and has no turns left;
+- an open loop skips the turns that are done;
+- the loop where the program was is restored to the exact state of the save.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 
 class LoopOrder:
-    """The loops of this process: which are open, which have ended, and where it had been."""
+    """Loops of this process: the open ones, the ended ones, and an earlier attempt's position."""
 
     def __init__(self) -> None:
         self._open: list[Loop[Any]] = []
@@ -50,7 +52,7 @@ class LoopOrder:
         self._earlier: Earlier | None = None
 
     def enter(self, loop: Loop[T]) -> Iterator[T]:
-        """Give a loop its key, and return its items from where it was in an earlier attempt."""
+        """Assign a loop its key, and return its items from its position in an earlier attempt."""
         if self._open:
             around = self._open[-1]
             loop.key, around.inner = f"{around.key}.{around.inner}", around.inner + 1
@@ -71,7 +73,7 @@ class LoopOrder:
         return iter(loop.items)
 
     def begin_turn(self, loop: Loop[Any]) -> None:
-        """A turn begins; one in which the program was, with the random states of then."""
+        """Begin a turn. A turn interrupted in an earlier attempt gets its earlier random states."""
         if loop not in self._open:
             return
         if loop.to_restore is None:
@@ -81,7 +83,7 @@ class LoopOrder:
             loop.set_randoms(loop.at_turn)
 
     def turned(self, loop: Loop[Any]) -> None:
-        """A turn of a loop is done: save where that is due, and stop when asked to.
+        """Finish a turn of a loop: save if due, and stop if requested.
 
         Raises:
             SystemExit: The job was asked to pause.
@@ -100,7 +102,7 @@ class LoopOrder:
             pacing.leave_paused()
 
     def end(self, loop: Loop[Any]) -> None:
-        """A loop has no items left; one that carries something is saved as ended."""
+        """Finish a loop without further items. It is saved as ended if it carries objects."""
         if self.saves is not None and loop in self._open:
             self._close(loop)
             if loop.carries:
@@ -108,7 +110,7 @@ class LoopOrder:
             self._perhaps_over()
 
     def leave(self, loop: Loop[Any]) -> None:
-        """A loop is left by ``break``. What it carries is saved when the next loop begins."""
+        """Finish a loop left by ``break``; the next loop's start saves its carried objects."""
         if loop in self._open:
             self._close(loop)
             self._perhaps_over()
@@ -121,7 +123,7 @@ class LoopOrder:
             self._left[loop.key] = loop.carries
 
     def _perhaps_over(self) -> None:
-        """Outside all loops nobody asks whether to stop: from there on the signal ends it."""
+        """Restore the default SIGTERM action outside all loops, since none checks for a pause."""
         if not self._open and self.saves is not None:
             self.saves.finish()
             notices.end_on_sigterm()
@@ -145,7 +147,7 @@ class LoopOrder:
         self._left.clear()
         saves.save(saved, (self._open or [cursor])[0].done, wait=wait)
 
-    # ---------------------------------------------------------------- going on
+    # ---------------------------------------------------------------- resuming
 
     def _begin(self, folder: Path) -> Saves:
         found = commits.latest()
@@ -178,7 +180,7 @@ class LoopOrder:
         return source
 
     def _arrive(self, loop: Loop[Any], earlier: Earlier) -> None:
-        """The program is where the save was made: everything is as it was then."""
+        """Restore everything: the program is where the save was made."""
         for each in self._open:
             earlier.apply(each)
         loop.to_restore = None
@@ -189,13 +191,13 @@ class LoopOrder:
 
 
 class Earlier(NamedTuple):
-    """What the earlier attempt saved last, and where."""
+    """Last save of an earlier attempt, and its folder."""
 
     folder: Path
     saved: SavedLoops
 
     def apply(self, loop: Loop[Any]) -> None:
-        """Set what a loop carries to the save."""
+        """Restore the objects that a loop carries."""
         carried.apply_all(loop.carries, saved_loops.states(self.folder, loop.key))
         if self.saved.now:
             carried.set_generators(loop.carries, self.saved.places[loop.key]["generators"])
@@ -204,12 +206,12 @@ class Earlier(NamedTuple):
 def _length(loop: Loop[Any]) -> int | None:
     try:
         return len(loop)
-    except TypeError:  # items that nobody has counted
+    except TypeError:  # items without a length
         return None
 
 
 def _share(loops: list[Loop[Any]]) -> float | None:
-    """Return what part of the outermost loop is done, as far as its items can be counted."""
+    """Return the fraction of the outermost loop that is done, or None if its length is unknown."""
     done, of_one = 0.0, 1.0
     for each in loops:
         length = _length(each)
@@ -221,7 +223,7 @@ def _share(loops: list[Loop[Any]]) -> float | None:
 
 
 def _far(loops: list[Loop[Any]]) -> str:
-    """Say how many turns of each loop are done, from the outermost to the innermost."""
+    """Return a text with the turns done of each loop, outermost first."""
     lengths = [(each.done, _length(each)) for each in loops]
     return ", ".join(f"{done} of {n}" if n is not None else f"{done} turns" for done, n in lengths)
 

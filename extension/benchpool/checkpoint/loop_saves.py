@@ -1,4 +1,4 @@
-"""When a program's loops are saved, and how: beside the training where that can be."""
+"""Saves of a program's loops: when they happen, and how (in a thread if possible)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from benchpool.checkpoint import carried, commits, saved_loops, votes
 from benchpool.checkpoint.saved_loops import SavedLoops
 
 SHARE = 0.05
-"""What part of the time saves at intervals may take at most: the next is put off for that."""
+"""Maximum share of the time spent in periodic saves; the next save is postponed to keep it."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 class Saves:
-    """The saves of this process into a folder; ``last`` is the one that it began with."""
+    """Saves of this process into a folder; ``last`` is the one that it started from."""
 
     def __init__(self, folder: Path, last: Path | None) -> None:
         self._folder, self._last = folder, last
@@ -26,14 +26,14 @@ class Saves:
         self._writer: threading.Thread | None = None
 
     def due(self, every_s: float) -> bool:
-        """Say whether so much time has passed since the last save."""
+        """Return whether a save is due: ``every_s`` has passed, and saves stay within ``SHARE``."""
         wait_s = max(every_s, self._took_s / SHARE)
         return time.monotonic() - self._at >= wait_s
 
     def save(self, saved: SavedLoops, step: int, *, wait: bool) -> None:
-        """Write a save; in a thread where nobody has to wait for it and the memory allows it.
+        """Write a save, if ``wait`` is false in a thread (with one rank, if memory allows a copy).
 
-        One that fails is told on standard error and ends no training.
+        A failed save is reported on standard error and does not end the training.
         """
         self.finish()
         begun = time.monotonic()
@@ -47,7 +47,7 @@ class Saves:
         self._took_s = self._at - begun
 
     def finish(self) -> None:
-        """Wait until the save that is being written is complete."""
+        """Wait until the running save is complete."""
         if self._writer is not None:
             self._writer.join()
             self._writer = None
@@ -67,7 +67,7 @@ class Saves:
 
 
 def _fits(size: int) -> bool:
-    """Say whether a copy takes at most half of the memory that is left."""
+    """Return whether a copy takes at most half of the free memory."""
     left = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()

@@ -1,4 +1,4 @@
-"""``checkpoint.loop``: a loop that goes on after a pause exactly where it was."""
+"""``checkpoint.loop``: a loop that continues exactly where it was after a pause."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ T = TypeVar("T")
 
 
 def loop(items: Iterable[T], *, minutes: float = 10.0, **carries: Any) -> Loop[T]:
-    """Go through items in a job that may be paused at any time, and go on exactly where it was.
+    """Iterate over items in a job that may be paused, and resume exactly where it was.
 
     For example::
 
         for step in checkpoint.loop(range(N), model=model, optimizer=optimizer, losses=losses):
             ...
 
-    What is named is saved together with all random states (Python, NumPy, torch, CUDA), as one
-    whole checkpoint: when the pool asks the job to pause, which then ends as paused, every
-    ``minutes``, and at the end. Beside the training where memory allows it.
-    The next attempt finds everything set to the last save and goes on with the next item. Other
-    variables are made anew by the program, so name those that the loop changes.
-    Outside a job this is the plain loop.
+    The named objects are saved together with all random states (Python, NumPy, torch, CUDA), as one
+    complete checkpoint. Saves happen every ``minutes``, at the end, and when the pool asks the job
+    to pause, which then ends as paused. A save runs in parallel with the training if memory allows.
+    The next attempt restores the last save and continues with the next item. The program creates
+    all other variables again, so name the variables that the loop changes. Outside a job this is an
+    ordinary loop.
 
     Args:
-        items: What to go through. It must give the same items in each attempt, given the same
-            random states; those that are done are passed over, by index where that can be.
-        minutes: How often to save at least, where saving takes no more than 5 % of the time.
+        items: Items to iterate over. They must be the same in each attempt, given the same random
+            states. Finished items are skipped, by index if they are a sequence.
+        minutes: Save interval in minutes; longer if saves would take more than 5 % of the time.
         carries: Objects with ``state_dict`` and ``load_state_dict``, samplers, random generators,
-            and lists, dicts and sets of what the loop gathers.
+            and lists, dicts and sets with the results of the loop.
 
     Raises:
-        TypeError: An object cannot be saved, or lies in parts on several ranks.
-        SystemExit: With status 75 after a turn, when the job was asked to pause and has saved.
+        TypeError: An object cannot be saved, or is sharded over several ranks.
+        SystemExit: Status 75 after a turn, when the job was asked to pause and has saved.
     """
     for name, value in carries.items():
         carried.check(name, value)
@@ -42,7 +42,7 @@ def loop(items: Iterable[T], *, minutes: float = 10.0, **carries: Any) -> Loop[T
 
 
 class Loop(Generic[T]):
-    """The items of a loop, to be gone through once."""
+    """Items of a loop, to be iterated once."""
 
     def __init__(self, items: Iterable[T], every_s: float, carries: dict[str, Any]) -> None:
         self.items, self.every_s, self.carries = items, every_s, carries
@@ -58,7 +58,7 @@ class Loop(Generic[T]):
         return _Turns(self)
 
     def from_turn(self, done: int) -> Iterator[T]:
-        """Return the items from one on; the ones before are passed over."""
+        """Return an iterator over the items after the first ``done`` ones."""
         self.done = done
         if isinstance(self.items, Sequence):
             return map(self.items.__getitem__, range(done, len(self.items)))
@@ -68,23 +68,23 @@ class Loop(Generic[T]):
         return source
 
     def randoms(self) -> dict[str, Any]:
-        """Return the random states now, those of carried generators included."""
+        """Return the present random states, including those of carried generators."""
         return {"all": random_states.capture(), "own": carried.generators(self.carries)}
 
     def set_randoms(self, said: dict[str, Any]) -> None:
-        """Set the random states to what ``randoms`` returned; without any they stay."""
+        """Restore the random states that ``randoms`` returned; an empty state changes nothing."""
         if said:
             random_states.restore(said["all"])
             carried.set_generators(self.carries, said["own"])
 
     def place(self, *, ended: bool) -> dict[str, Any]:
-        """Return how far it is, as plain values."""
+        """Return the position in the loop, as plain values."""
         now = {"done": self.done, "ended": ended, "generators": carried.generators(self.carries)}
         return now if ended else {**now, "at_start": self.at_start, "at_turn": self.at_turn}
 
 
 class _Turns(Iterator[T]):
-    """The iterator of a loop. Nobody but the program holds it, so its end is the loop's."""
+    """Iterator of a loop. Only the program holds a reference, so its end is the end of the loop."""
 
     def __init__(self, loop: Loop[T]) -> None:
         self._loop = loop
@@ -105,5 +105,5 @@ class _Turns(Iterator[T]):
         return item
 
     def __del__(self) -> None:
-        if loop_order is not None:  # it is None while the interpreter ends
+        if loop_order is not None:  # it is None at interpreter shutdown
             loop_order.program.leave(self._loop)

@@ -1,9 +1,9 @@
-"""What the pool tells this process: where to save, whether to stop, until when.
+"""Instructions of the pool for this process: where to save, whether to stop, and the deadline.
 
-The notice file comes first, then SIGTERM. A process that asks ``told`` promises to stop by itself,
-so from the first such question in a job SIGTERM only raises a flag, unless the program handles
-that signal already. Nothing is installed on import, or outside a job: a program that never asks
-is ended by the signal at once, which is what it wants.
+The notice file comes first, then SIGTERM. A process that calls ``told`` promises to stop by itself.
+So from the first such call in a job, SIGTERM only sets a flag, unless the program handles that
+signal already. Nothing is installed on import, or outside a job: a program that never calls it is
+ended by the signal at once.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ signalled = threading.Event()
 
 
 def directory() -> Path | None:
-    """Return the folder that every attempt of this job finds again; None outside a job."""
+    """Return the folder that every attempt of this job shares, or None outside a job."""
     said = os.environ.get("BENCHPOOL_CHECKPOINT_DIR")
     return Path(said) if said else None
 
 
 def inside_job() -> bool:
-    """Say whether the pool runs this process."""
+    """Return whether this process runs in a job of the pool."""
     return "BENCHPOOL_NOTICE_FILE" in os.environ
 
 
 def told() -> bool:
-    """Say whether this process was told to stop, by the notice file or by SIGTERM."""
+    """Return whether this process was asked to stop, by the notice file or by SIGTERM."""
     if not inside_job():
         return False
     raise_flag_on_sigterm()
@@ -40,7 +40,7 @@ def told() -> bool:
 
 
 def notice() -> dict[str, Any]:
-    """Return the notice (``kind``, ``deadline``, ``for``, ``text``); empty while there is none."""
+    """Return the notice (``kind``, ``deadline``, ``for``, ``text``), or an empty dict."""
     try:
         found = json.loads(Path(os.environ["BENCHPOOL_NOTICE_FILE"]).read_text("utf-8"))
     except (KeyError, OSError, ValueError):
@@ -49,7 +49,7 @@ def notice() -> dict[str, Any]:
 
 
 def deadline() -> datetime | None:
-    """Return until when this process must have stopped; None while nobody asks it to."""
+    """Return the time by which this process must stop, or None if no stop was requested."""
     said = notice().get("deadline")
     if isinstance(said, (int, float)):
         return datetime.fromtimestamp(said, timezone.utc)  # noqa: UP017 (Python 3.9)
@@ -63,7 +63,7 @@ def deadline() -> datetime | None:
 
 
 def remaining() -> float | None:
-    """Return the seconds until ``deadline``, never negative; None while nobody asks to stop."""
+    """Return the seconds until ``deadline``, at least 0, or None if no stop was requested."""
     until = deadline()
     if until is None:
         return None
@@ -71,15 +71,15 @@ def remaining() -> float | None:
 
 
 def raise_flag_on_sigterm() -> None:
-    """From now on SIGTERM is remembered instead of ending the process, where nobody handles it."""
+    """Let SIGTERM set a flag instead of ending the process, unless the program handles it."""
     if _may_handle():
         signal.signal(signal.SIGTERM, _raise_flag)
 
 
 def end_on_sigterm() -> None:
-    """From now on SIGTERM ends the process again, unless the program asks or handles it itself.
+    """Let SIGTERM end the process again, unless the program checks for stops or handles it itself.
 
-    One that came in the meantime does so at once.
+    A signal that arrived in the meantime ends the process at once.
     """
     main = threading.current_thread() is threading.main_thread()
     if main and not _asked.is_set() and signal.getsignal(signal.SIGTERM) is _raise_flag:
@@ -89,7 +89,7 @@ def end_on_sigterm() -> None:
 
 
 class DeferredSigterm:
-    """Puts SIGTERM off while a checkpoint is written; a signal that came is delivered after."""
+    """Context manager that defers SIGTERM while a checkpoint is written, and delivers it after."""
 
     def __init__(self) -> None:
         self._holds = False
@@ -100,7 +100,7 @@ class DeferredSigterm:
             signal.signal(signal.SIGTERM, _raise_flag)
 
     def __exit__(self, *_: object) -> None:
-        # Somebody may have asked ``told`` in between; then the flag is what it waits for.
+        # If the program called ``told`` in between, it relies on the flag.
         if self._holds and not _asked.is_set():
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             if signalled.is_set():
@@ -111,12 +111,12 @@ _asked = threading.Event()
 
 
 def asked() -> None:
-    """Remember that the program asks whether to stop, so that it will do so by itself."""
+    """Record that the program checks whether to stop, and so will stop by itself."""
     _asked.set()
 
 
 def _may_handle() -> bool:
-    # Only the main thread may install handlers; one of the program itself stays.
+    # Only the main thread may install handlers; a handler of the program stays.
     main = threading.current_thread() is threading.main_thread()
     return main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

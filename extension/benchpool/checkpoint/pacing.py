@@ -1,4 +1,4 @@
-"""When the callbacks of frameworks save: when asked to pause, and every so many minutes."""
+"""Timing of saves in framework callbacks: when asked to pause, and every ``minutes``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NoReturn
 from benchpool.checkpoint import notices, votes
 
 PAUSED = 75
-"""The exit status of a program that was paused."""
+"""Exit status of a paused program."""
 
 
 class Pace:
-    """Asked after each step of a training; the answers are the same on all ranks."""
+    """Decides after each step whether to save; the answers are the same on all ranks."""
 
     def __init__(self, minutes: float) -> None:
         self._every_s = minutes * 60.0
@@ -20,7 +20,7 @@ class Pace:
         self.stopping = False
 
     def save_now(self) -> bool:
-        """Say whether to save after this step; ``stopping`` is then true where it is the last."""
+        """Return whether to save after this step, and set ``stopping`` if it is the last one."""
         if notices.directory() is None:
             return False
         notices.asked()
@@ -29,7 +29,7 @@ class Pace:
         return self.stopping or save
 
     def saved(self) -> None:
-        """Begin to count the minutes anew."""
+        """Restart the save interval."""
         self._saved_at = time.monotonic()
 
 
@@ -37,6 +37,6 @@ def leave_paused() -> NoReturn:
     """End the program as paused.
 
     Raises:
-        SystemExit: With status 75, always.
+        SystemExit: Always, with status 75.
     """
     raise SystemExit(PAUSED)

@@ -1,6 +1,6 @@
-"""The random states of a process: Python's, NumPy's, torch's and its GPUs'.
+"""Random states of a process: Python's, NumPy's, torch's and its GPUs'.
 
-NumPy and torch are asked only where the program has imported them.
+NumPy and torch are included only if the program has imported them.
 
 >>> before = capture()
 >>> drawn = random.random()
@@ -31,7 +31,7 @@ def capture() -> dict[str, Any]:
 
 
 def restore(states: Mapping[str, Any]) -> None:
-    """Set the global random states; one whose library is not imported is passed over."""
+    """Restore the global random states; those of libraries not imported are skipped."""
     random.setstate(states["python"])
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and "numpy" in states:
@@ -45,7 +45,7 @@ def restore(states: Mapping[str, Any]) -> None:
 
 
 def is_generator(value: object) -> bool:
-    """Say whether a value draws random numbers from a state of its own."""
+    """Return whether a value draws random numbers from its own state."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     kinds: tuple[Any, ...] = (random.Random,)
     if numpy is not None:
@@ -68,7 +68,7 @@ def of_generator(generator: Any) -> Any:
 
 
 def into_generator(generator: Any, state: Any) -> None:
-    """Set the state of one generator."""
+    """Restore the state of one generator."""
     if isinstance(generator, random.Random):
         generator.setstate(state)
     elif hasattr(generator, "bit_generator"):

@@ -1,4 +1,4 @@
-"""Progress of the job, as panel, widget and terminal show it."""
+"""Progress of the job, as shown by the panel, the widget and the terminal."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def progress(
     text: str | None = None,
     metrics: Mapping[str, float] | None = None,
 ) -> None:
-    """Report how far the job is.
+    """Report the progress of the job.
 
-    Never fails: what cannot be shown is left out, so that reporting ends no training.
+    Never raises: a report that cannot be written is dropped, so that reporting ends no training.
 
     Args:
-        fraction: 0 to 1; None when it is not known.
-        text: One line for people, at most 200 characters.
+        fraction: Part that is done, 0 to 1; None if unknown.
+        text: One line for users, at most 200 characters.
         metrics: Numbers by name, at most 50.
 
-    With several processes a worker, the first one's report counts.
+    With several processes in a worker, the report of the first one counts.
     """
     global by_program
     by_program = True
@@ -34,16 +34,16 @@ def progress(
 
 
 by_program = False
-"""True once the program has reported its progress itself."""
+"""True after the program has reported progress itself."""
 FOLLOW_S = 1.0
 _followed = 0.0
 _said = ""
 
 
 def follow(fraction: float | None, text: str) -> None:
-    """Report for the program how far it is, as long as it does not do so itself.
+    """Report progress for the program, unless the program reports itself.
 
-    Once a second, and its end at once: nothing may come after it.
+    Reports at most once a second, and the end at once, since no later report may follow.
     """
     global _followed, _said
     now = time.monotonic()

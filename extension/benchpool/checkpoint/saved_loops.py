@@ -1,7 +1,7 @@
 """One save of a program's loops, and its files in a checkpoint.
 
-``loops.RANK`` is how far each loop is, and what this rank draws next; ``loop-KEY`` is what a loop
-carries, written by rank 0 for all.
+``loops.RANK`` holds the position of each loop and the random states of this rank. ``loop-KEY``
+holds the objects that a loop carries, written by rank 0 for all ranks.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from benchpool.checkpoint import trees
 
 
 class SavedLoops(NamedTuple):
-    """How far the loops of a program are.
+    """Position of a program's loops.
 
-    ``cursor`` is the key of the loop that had just ended a turn, or itself; ``now`` are the random
-    states at that moment. ``places`` are the loops, open and ended, by key, as plain values.
-    ``states`` is what they carry, by key and name. In ``before`` are the states of loops that had
-    ended earlier: the checkpoint before, None for none.
+    Attributes:
+        cursor: Key of the loop that has just ended a turn, or has itself ended.
+        places: The loops, open and ended, by key, as plain values.
+        now: Random states at that moment.
+        states: The carried objects by key and name.
+        before: The previous checkpoint, with the states of loops that had ended earlier, or None.
     """
 
     cursor: str
@@ -43,9 +45,9 @@ def write(folder: Path, rank: int, saved: SavedLoops) -> None:
 
 
 def read(folder: Path, rank: int) -> SavedLoops | None:
-    """Return the loops of a checkpoint without what they carry; None where no loop saved it.
+    """Return the loops of a checkpoint without carried objects; None if no loop saved it.
 
-    A rank that was not there then gets the places of rank 0, and no random states.
+    A rank that did not exist then gets the places of rank 0, and no random states.
     """
     for each in dict.fromkeys((rank, 0)):
         try:
@@ -58,7 +60,7 @@ def read(folder: Path, rank: int) -> SavedLoops | None:
 
 
 def states(folder: Path, key: str) -> dict[str, Any]:
-    """Return what a loop carried, by name."""
+    """Return the states that a loop carried, by name."""
     try:
         return dict(trees.read(folder, f"loop-{key}"))
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Nested states as files, without pickle: a tree as JSON, its arrays and tensors beside it.
+"""Nested states as files, without pickle: a JSON tree with its arrays and tensors beside it.
 
 ``NAME.json`` is the tree, ``NAME.npz`` its NumPy arrays, ``NAME.pt`` its tensors (``torch.save``,
-read with ``weights_only``). Lists, tuples, sets, counters and dicts keep their kind, and keys of
-dicts theirs.
+read with ``weights_only``). Lists, tuples, sets, counters and dicts keep their type, and dict keys
+theirs.
 
 >>> import tempfile
 >>> state = {0: {"step": 3.5, "betas": (0.9, 0.999)}, "seen": {1, 2}, "name": None}
@@ -35,7 +35,7 @@ def write(folder: Path, name: str, tree: Any) -> None:
     """Write a tree of plain values, arrays and tensors.
 
     Raises:
-        TypeError: Something in it cannot be saved; where it is, is named.
+        TypeError: A value cannot be saved; the message names its position.
     """
     parts = _Parts()
     plain = json.dumps(parts.of(tree, ()))
@@ -49,7 +49,7 @@ def write(folder: Path, name: str, tree: Any) -> None:
 
 
 def read(folder: Path, name: str) -> Any:
-    """Return a tree that was written; tensors lie in the memory of the processor.
+    """Return a tree that was written. Tensors are in CPU memory.
 
     Raises:
         FileNotFoundError: There is no tree of that name.
@@ -68,14 +68,14 @@ def read(folder: Path, name: str) -> Any:
 
 
 class _Parts:
-    """The arrays and tensors of a tree, in the order in which they are found."""
+    """Arrays and tensors of a tree, in the order in which they are found."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.tensors: list[Any] = []
 
     def of(self, value: Any, path: tuple[str, ...]) -> Any:
-        """Return a value as JSON can write it."""
+        """Return a value in a form that JSON can represent."""
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, Mapping):

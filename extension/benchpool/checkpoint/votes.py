@@ -1,18 +1,18 @@
 """One answer to "should I stop?" for all ranks of a job.
 
-A rank is a process that a launcher has given its ``RANK``; without one each worker is a rank. Ranks
-that stop at different steps wait for each other for ever. Four cases:
+A rank is a process that a launcher has given its ``RANK``. Without one, each worker is a rank.
+Ranks that stop at different steps wait for each other forever. Four cases:
 
 - one process: its own notice;
-- a process group of ``torch.distributed``: any rank that was told stops all (a maximum over the
-  ranks at each call, so all must call equally often);
+- a process group of ``torch.distributed``: any rank that was asked to stop stops all (a maximum
+  over the ranks at each call, so all must call equally often);
 - several processes without one: rank 0 decides. It writes "stop at call k + 1" into the shared
   folder during its call k. Ranks that meet at least once between two calls, as every data-parallel
   step does, cannot have passed call k + 1 by then, so all stop there. Ranks that never
   meet stop as soon as they see it;
-- the same without a shared folder (pods without a common volume): rank 0 stops when it is told,
-  for what it has saved is what counts; the others two calls and some seconds later, if they have
-  not failed by then for want of rank 0.
+- the same without a shared folder (pods without a common volume): rank 0 stops as soon as it is
+  asked, since its save is the one that counts. The other ranks stop ``BEHIND_CALLS`` calls and
+  ``BEHIND_S`` seconds later, if they have not failed before for lack of rank 0.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from benchpool.checkpoint import notices
 SHARED = "BENCHPOOL_CHECKPOINT_SHARED"
 BEHIND_CALLS = 2
 BEHIND_S = 5.0
-"""Calls and seconds after the notice when ranks stop that cannot see that rank 0 has."""
+"""Delay of ranks that cannot see rank 0's stop: ``BEHIND_CALLS`` calls and this many seconds."""
 
 stopping = False
-"""True once this process was answered that it should stop."""
+"""True after this process was answered that it should stop."""
 
 _calls = 0
 _told_at: tuple[int, float] | None = None
 
 
 def should_stop() -> bool:
-    """Say whether to save and stop now; the same answer on all ranks. Cheap enough for each step.
+    """Return whether to save and stop now. Cheap enough for each step.
 
-    Call it in the main thread of every rank, equally often. From the first call on, SIGTERM no
-    longer ends the process by itself (unless the program handles it): stop when this says so.
+    All ranks get the same answer. Call it in the main thread of every rank, equally often. From the
+    first call on, SIGTERM no longer ends the process (unless the program handles it), so stop when
+    this returns True.
     """
     notices.asked()
     return stop_or_save(due=False)[0]
 
 
 def stop_or_save(due: bool) -> tuple[bool, bool]:
-    """Say whether to stop now, and whether to save now; the same answers on all ranks.
+    """Return whether to stop now, and whether to save now; the same answers on all ranks.
 
     Args:
-        due: This rank's clock says that it is time to save; of several ranks rank 0's counts.
+        due: A save is due by this rank's clock. With several ranks, rank 0's value counts.
     """
     global stopping, _calls
     _calls += 1
@@ -60,7 +61,7 @@ def stop_or_save(due: bool) -> tuple[bool, bool]:
     if group is not None:
         told, due = _any_rank(group, told, due and rank() == 0)
     elif world_size() > 1 and apart():
-        # Without seeing each other the ranks cannot save the same step.
+        # Without a shared folder the ranks cannot save the same step.
         told, due = told and (rank() == 0 or _is_behind(_calls)), False
     elif world_size() > 1 and folder is not None:
         told = _chief_decides(folder, "stop", told, _calls, again=False) is not None
@@ -70,7 +71,7 @@ def stop_or_save(due: bool) -> tuple[bool, bool]:
 
 
 def world_size() -> int:
-    """Return how many ranks the job has."""
+    """Return the number of ranks of the job."""
     group = _process_group()
     if group is not None:
         return int(group.get_world_size())
@@ -78,7 +79,7 @@ def world_size() -> int:
 
 
 def rank() -> int:
-    """Return which of them this is."""
+    """Return the number of this rank."""
     group = _process_group()
     if group is not None:
         return int(group.get_rank())
@@ -86,7 +87,7 @@ def rank() -> int:
 
 
 def apart() -> bool:
-    """Say whether workers have checkpoint folders of their own, joined for the next attempt."""
+    """Return whether workers have separate checkpoint folders, joined for the next attempt."""
     return os.environ.get(SHARED) == "no"
 
 
@@ -117,7 +118,7 @@ def _is_behind(call: int) -> bool:
 
 
 def _chief_decides(folder: Path, what: str, wanted: bool, call: int, *, again: bool) -> int | None:
-    """Return the call that rank 0 has decided on, once this rank has reached it."""
+    """Return the call that rank 0 has chosen, once this rank has reached it, else None."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f".{what}-{_number('BENCHPOOL_ATTEMPT', 1)}"
     at = _read(path)

@@ -1,5 +1,5 @@
-"""Packages that a notebook's Python has and the image of its jobs has not: they go along.
+"""Packages of the notebook's Python that its jobs' image lacks: they are sent with the job.
 
-``probe`` asks that Python which they are, ``packing`` and ``locking`` make of each what can travel,
-``travelling`` puts it into a draft. The job's runner installs it (``runner.overlay``).
+``probe`` asks that Python for them. ``packing`` and ``locking`` turn each into a wheel or a locked
+version. ``travelling`` adds them to a draft. The job's runner installs them (``runner.overlay``).
 """

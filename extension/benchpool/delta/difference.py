@@ -1,4 +1,4 @@
-"""What of a Python goes along with a job, and what of it cannot."""
+"""Packages of a Python that are sent with a job, and those that cannot be."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from benchpool_scheduler.client.imports.unseen import Unseen
 PROBE_S = 30.0
 BUILT = ("build", "dist", ".egg-info")
 MOST_BYTES = 512 << 20
-"""Of all wheels that travel with a job."""
+"""Limit for all wheels sent with a job, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
-    """A package that the job's own index has: name, version, SHA-256 of its files."""
+    """Package that the job's own index has: name, version, SHA-256 of its files."""
 
     name: str
     version: str
@@ -35,12 +35,14 @@ class LockedPackage:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentDelta:
-    """What a job's Python gets besides what its image has.
+    """Packages that a job's Python gets in addition to its image.
 
     Attributes:
-        locked: Those that an index has. ``wheels``: contents of the others, by file name.
-        modules: Names that can be imported of all of them.
-        left: Why a package cannot go along, by its name. ``missed``: what is imported of those.
+        locked: Packages that an index has.
+        wheels: Contents of the other packages' wheels, by file name.
+        modules: Import names of all of them.
+        left: Reason why a package cannot be sent, by its name.
+        missed: Import names of those packages.
     """
 
     locked: tuple[LockedPackage, ...] = ()
@@ -51,7 +53,7 @@ class EnvironmentDelta:
 
     @property
     def names(self) -> list[str]:
-        """Each that goes along, with its version."""
+        """Packages that are sent, with their versions."""
         packed = [" ".join(name.split("-")[:2]) for name in self.wheels]
         return sorted([*(f"{one.name} {one.version}" for one in self.locked), *packed])
 
@@ -60,10 +62,10 @@ NOTHING = EnvironmentDelta()
 
 
 def of(python: str, unseen: Unseen) -> EnvironmentDelta:
-    """Return what goes along with a job of this Python. It takes as long as its installer.
+    """Return the packages to send with a job of this Python. May run its installer.
 
     Args:
-        unseen: What of this machine a job does not see; on one machine it sees all.
+        unseen: The parts of this machine that a job does not see; none on a single machine.
     """
     if not unseen.home or unseen.hides(python):
         return NOTHING
@@ -79,14 +81,14 @@ def of(python: str, unseen: Unseen) -> EnvironmentDelta:
 
 
 def _states(found: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """Return when the folders of editable projects were last changed: a wheel is built anew."""
+    """Return when the folders of editable projects last changed; a change causes a new build."""
     return tuple(_newest(folder) for each in found if (folder := _editable(each)) is not None)
 
 
 def _newest(folder: str) -> int:
     newest = 0
     for top, folders, names in os.walk(folder):
-        # What a builder leaves behind is no change of the project.
+        # Files left by a build are no change of the project.
         folders[:] = [
             it for it in folders if not it.startswith((".", "__")) and not it.endswith(BUILT)
         ]
@@ -97,7 +99,7 @@ def _newest(folder: str) -> int:
 
 @functools.lru_cache(maxsize=4)
 def _made(python: str, found: str, states: tuple[int, ...]) -> EnvironmentDelta:
-    """Lock and pack; kept, since the dialog asks and then sends."""
+    """Lock and pack the packages. Cached, since the dialog previews before it sends."""
     packages: list[dict[str, Any]] = json.loads(found)
     wanted = [f"{each['name']}=={each['version']}" for each in packages if not each["source"]]
     hashes = locking.locked(python, wanted)
@@ -147,7 +149,7 @@ def _modules(wheel: bytes) -> set[str]:
 
 
 def told(delta: EnvironmentDelta) -> dict[str, object]:
-    """Return what the notebook of a job says of it.
+    """Return the entries about these packages for the notebook of a job.
 
     >>> told(NOTHING)
     {}

@@ -1,7 +1,7 @@
-"""What uv or pip find of packages under the site's own settings: hashes, and built wheels.
+"""Hashes and built wheels of packages, from uv or pip with the site's own settings.
 
-Where packages come from is in the settings of pip or uv of this machine, nowhere in ours; no
-address is kept of what they answer.
+The package sources come from the pip or uv settings of this machine, never from benchpool. No
+address in their answers is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FOR_UV = {
     "trusted-host": "UV_INSECURE_HOST",
     "cert": "SSL_CERT_FILE",
 }
-"""Settings of pip and the variables of uv that say the same."""
+"""pip settings and the uv variables with the same meaning."""
 
 NO_INDEX = "no-index"
 _NO = frozenset({"", "0", "no", "off", "false"})
@@ -41,24 +41,24 @@ _NO = frozenset({"", "0", "no", "off", "false"})
 
 @dataclass(frozen=True, slots=True)
 class UvSettings:
-    """What uv must be told of pip's settings, which it does not read: variables and options."""
+    """Variables and options that pass pip's settings to uv, which does not read them."""
 
     environ: Mapping[str, str]
     words: tuple[str, ...] = ()
 
 
 def uv_beside(python: str) -> str | None:
-    """Return the uv of this machine: on the path, or beside one of these Pythons."""
+    """Return the uv of this machine (on the path, or beside one of these Pythons), or None."""
     beside = [Path(each).with_name("uv") for each in (sys.executable, python)]
     here = next((str(each) for each in beside if os.access(each, os.X_OK)), None)
     return shutil.which("uv") or here
 
 
 def settings_for_uv(environ: Mapping[str, str], texts: Sequence[str]) -> UvSettings:
-    """Return what uv must be told; what is set for uv stays.
+    """Return the settings to pass to uv. Variables already set for uv stay.
 
     Args:
-        texts: Of pip's files, those that count more last.
+        texts: Contents of pip's files, in increasing precedence.
 
     >>> settings_for_uv({"PIP_NO_INDEX": "1"}, ["[global]\\nfind-links = /a\\n  /b\\n"])
     UvSettings(environ={'UV_FIND_LINKS': '/a,/b'}, words=('--no-index',))
@@ -87,7 +87,7 @@ def _pip(name: str) -> str:
 
 
 def pip_files(environ: Mapping[str, str], prefix: str) -> list[str]:
-    """Return the texts of pip's files of settings. Reads them."""
+    """Read pip's configuration files and return their contents."""
     home = environ.get("HOME", "")
     places = [
         "/etc/pip.conf",
@@ -100,16 +100,16 @@ def pip_files(environ: Mapping[str, str], prefix: str) -> list[str]:
 
 
 def uv_settings(python: str) -> UvSettings:
-    """Return what uv is told here, with all of this process's environment."""
+    """Return the settings for uv on this machine, with the environment of this process."""
     prefix = str(Path(python).parent.parent)
     found = settings_for_uv(os.environ, pip_files(os.environ, prefix))
     return UvSettings({**os.environ, **found.environ}, found.words)
 
 
 def locked(python: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the SHA-256 of the files of each ``NAME==VERSION`` that are found; lower-case names.
+    """Return the SHA-256 of the files of each ``NAME==VERSION`` found, by lower-case name.
 
-    What is not found is not in the answer. pip is asked where that Python has it, else uv.
+    Packages that are not found are left out. Uses that Python's pip if it has one, else uv.
     """
     try:
         together = _lock(python, wanted) if wanted else {}
@@ -125,7 +125,11 @@ def locked(python: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _lock(python: str, wanted: Sequence[str]) -> dict[str, tuple[str, ...]] | None:
-    """Return what is found of all of them; None where one is not. Errors: TimeoutExpired."""
+    """Return the hashes of all packages, or None if one is not found.
+
+    Raises:
+        TimeoutExpired: The installer took too long.
+    """
     try:
         if _has_pip(python):
             words = [python, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
@@ -157,7 +161,7 @@ def _run(words: list[str], environ: Mapping[str, str], given: str, seconds: floa
 
 
 def _of_lines(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the hashes in a file of requirements.
+    """Return the hashes in a requirements file.
 
     >>> hashes = [f"--hash=sha256:{digit * 64}" for digit in "01"]
     >>> found = _of_lines(" \\\\\\n    ".join(["Six==1.17.0", *hashes]))
@@ -180,7 +184,7 @@ def _of_report(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def built(python: str, folder: str) -> tuple[str, bytes]:
-    """Return the wheel of a project's folder, built as its own settings say.
+    """Return the name and content of the wheel of a project folder, built by its own settings.
 
     Raises:
         CannotBePacked: It cannot be built; the text is the builder's last line.

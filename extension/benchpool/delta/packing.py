@@ -1,4 +1,4 @@
-"""An installed distribution as a wheel again: what of it can be imported, as it lies there."""
+"""Wheels made from installed distributions: their importable files, as installed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 LEFT = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
-"""Of its metadata: what an installer writes."""
+"""Metadata files that an installer writes, left out of the wheel."""
 
 MOST_BYTES = 1 << 30
-"""Of its files together: they are held in memory."""
+"""Limit for the files of a distribution, in bytes: they are held in memory."""
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class CannotBePacked(Exception):
-    """It cannot be packed or locked; the text says why."""
+    """The distribution cannot be packed or locked; the text is the reason."""
 
 
 def repacked(metadata: Path) -> tuple[str, bytes]:
-    """Return the name and the content of a wheel with the files of an installed distribution.
+    """Return the name and content of a wheel with the files of an installed distribution.
 
-    Equal installations give equal bytes. Programs in ``bin`` stay out.
+    Equal installations result in equal bytes. Programs in ``bin`` are left out.
 
     Args:
         metadata: Its ``dist-info`` folder.
 
     Raises:
-        CannotBePacked: It has no list of files, one of them is gone, or they are too large.
+        CannotBePacked: It has no list of files, a file is missing, or the files are too large.
     """
     try:
         files = dict(_files(metadata))
@@ -67,7 +67,7 @@ def _files(metadata: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _tag(wheel: str) -> str:
-    """Return one tag of a wheel's description, that of Python 3 first.
+    """Return one tag from a wheel's description, preferably a Python 3 tag.
 
     >>> _tag("Wheel-Version: 1.0\\nTag: py2-none-any\\nTag: py3-none-any\\n")
     'py3-none-any'

@@ -1,7 +1,7 @@
-"""Which distributions a job of this Python's image does not find: run by that Python, as a file.
+"""Script run by the notebook's Python: finds the distributions that a job's image lacks.
 
-Standard library only, for every Python from 3.9. On its input stands what a job does not see (the
-fields of ``Unseen``), on its output the distributions, as JSON. Nothing of them is imported.
+Standard library only, for every Python from 3.9. Standard input holds what a job does not see (the
+fields of ``Unseen``), standard output the distributions, as JSON. It imports none of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def _unseen(file: str, asked: Any) -> bool:
-    """Tell whether a file is not in the job: in a home of ours alone, or newer than the image."""
+    """Return whether a job lacks a file: it is in a private home, or newer than the image."""
     home = asked["home"]
     if home and os.path.realpath(file).startswith(os.path.realpath(home) + os.sep):
         return not asked["shared"]
@@ -23,7 +23,7 @@ def _unseen(file: str, asked: Any) -> bool:
 
 
 def _modules(one: metadata.Distribution) -> list[str]:
-    """Return the names that can be imported of it, as its list of files says."""
+    """Return the import names of a distribution, from its list of files."""
     found = set()
     for file in one.files or ():
         head, *rest = file.parts
@@ -34,7 +34,7 @@ def _modules(one: metadata.Distribution) -> list[str]:
 
 
 def main() -> None:
-    """Answer."""
+    """Read the request and print the distributions as JSON."""
     asked = json.load(sys.stdin)
     found: dict[str, Any] = {}
     for one in metadata.distributions():
@@ -42,7 +42,7 @@ def main() -> None:
             name, folder = one.metadata["Name"], str(one._path)  # type: ignore[attr-defined]
             key = name.lower().replace("_", "-")
             if key in found:
-                continue  # what Python finds first is what it imports
+                continue  # Python imports the first one found
             mark = os.path.join(folder, "METADATA")
             is_unseen = os.path.isfile(mark) and _unseen(mark, asked)
             source = json.loads(one.read_text("direct_url.json") or "null")
@@ -55,7 +55,7 @@ def main() -> None:
                 "modules": _modules(one),
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # a broken installation is none
+            continue  # a broken installation does not count
     json.dump([found[key] for key in sorted(found) if found[key]], sys.stdout)
 
 

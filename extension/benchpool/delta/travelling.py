@@ -1,4 +1,4 @@
-"""Puts the packages that go along into a draft, and says which they are."""
+"""Packages sent with a job: adds them to a draft, and lists them for the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 6
 
 
 def joined(draft: Draft, delta: EnvironmentDelta) -> Draft:
-    """Return the draft of a notebook's job with what its Python gets besides its image."""
+    """Return the draft of a notebook's job with the packages that its image lacks."""
     submission, overlay = draft.submission, told(delta)
     entry = submission.entry
     if not overlay or not isinstance(entry, NotebookEntry):
@@ -46,7 +46,7 @@ def joined(draft: Draft, delta: EnvironmentDelta) -> Draft:
 
 
 def said(delta: EnvironmentDelta) -> list[Problem]:
-    """Return what is said of them when the job is sent.
+    """Return the messages about these packages at submission.
 
     >>> from benchpool.delta.difference import LockedPackage
     >>> one = EnvironmentDelta((LockedPackage("numpy", "2.1.0", ()),), left={"own": "it is gone"})

@@ -1,7 +1,7 @@
-"""A call as text: the function by the name that the session has for it, its arguments as literals.
+"""Calls as text: the function by its name in the session, its arguments as literals.
 
-An argument that is no plain data is named: the job makes it as the session did, from its cells.
-Pure but for reading the objects it is given.
+An argument that is not plain data is given by name: the job creates it as the session did, from its
+cells. Pure, except that it reads the given objects.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from benchpool.functions.remote_function import RemoteFunction
 from benchpool_scheduler.errors import InvalidInput
 
 MOST_TEXT = 1 << 20
-"""Characters of a call."""
+"""Maximum length of a call, in characters."""
 
 DEEPEST = 50
-"""Lists in lists."""
+"""Maximum nesting depth of lists."""
 
 HIDDEN = "_"
-"""Names that begin so are IPython's own: ``_``, ``_3``, ``_i``."""
+"""Prefix of IPython's own names: ``_``, ``_3``, ``_i``."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call to be sent.
+    """Call to be sent.
 
     Attributes:
         text: The expression.
-        imports: Modules to import first, for functions that the session has no name for.
-        name: What the function is called.
-        given: Its arguments by parameter, defaults included, those of ``*args`` left out.
+        imports: Modules to import first, for functions without a name in the session.
+        name: Name of the function.
+        given: Arguments by parameter, including defaults, without those of ``*args``.
     """
 
     text: str
@@ -47,11 +47,11 @@ class FunctionCall:
 
 
 class CallWriter:
-    """Writes calls for one session.
+    """Writer of calls for one session.
 
     Args:
         namespace: The global names of the session.
-        running: The text of the statement or cell that sends; lambdas are looked for there.
+        running: Text of the running statement or cell, in which lambdas are searched.
     """
 
     def __init__(self, namespace: Mapping[str, object], running: str) -> None:
@@ -65,7 +65,7 @@ class CallWriter:
         """Return a call as text.
 
         Raises:
-            InvalidInput: The function or an argument cannot be written, or they do not fit.
+            InvalidInput: The function or an argument cannot be written, or they do not match.
         """
         self._imports = set()
         while isinstance(function, functools.partial):
@@ -112,7 +112,7 @@ class CallWriter:
         return found
 
     def _named(self, value: object) -> str | None:
-        """Return the name that the session has for an object."""
+        """Return the session's name for an object, or None."""
         own = getattr(value, "__name__", None)
         if isinstance(own, str) and _same(self._namespace.get(own), value):
             return own
@@ -129,7 +129,7 @@ class CallWriter:
             return str(name)
         if not module or not name or "<" in name:
             return None
-        # A method of a class of this session, taken from the class.
+        # A method of a class of this session, accessed through the class.
         first, *others = str(name).split(".")
         found = functools.reduce(
             lambda each, word: getattr(each, word, None), others, self._namespace.get(first)
@@ -211,10 +211,14 @@ class CallWriter:
 def _bound(
     function: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return arguments by parameter. Errors: InvalidInput when they do not fit."""
+    """Return the arguments by parameter.
+
+    Raises:
+        InvalidInput: They do not match the function.
+    """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of built-in functions it is often not known
+    except (TypeError, ValueError):  # the signature of a built-in function is often unknown
         return dict(kwargs)
     try:
         bound = signature.bind(*args, **kwargs)
@@ -231,12 +235,12 @@ def _bound(
 
 
 def _same(one: object, other: object) -> bool:
-    """Say whether two are one function, with or without what its jobs ask for, or one object."""
+    """Return whether both are the same object, or the same function with or without ``@remote``."""
     return one is not None and (one is other or _unwrapped(one) is _unwrapped(other))
 
 
 def _like(one: CodeType, other: CodeType) -> bool:
-    """Say whether two texts of a lambda do the same."""
+    """Return whether two lambdas have equivalent code."""
     kept = [
         [each for each in code.co_consts if not isinstance(each, CodeType)] for code in (one, other)
     ]

@@ -1,4 +1,4 @@
-"""Combinations of values, one dictionary of arguments each."""
+"""Combinations of values, as one dictionary of arguments each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def grid(**values: object) -> list[dict[str, Any]]:
-    """Return all combinations, the last name changing fastest.
+    """Return all combinations, with the last name changing fastest.
 
-    What cannot be gone through, a text or a mapping counts as one value.
+    A string, a mapping or a value that is not iterable counts as one value.
 
     >>> grid(lr=[0.1, 0.2], seed=range(2))  # doctest: +NORMALIZE_WHITESPACE
     [{'lr': 0.1, 'seed': 0}, {'lr': 0.1, 'seed': 1},

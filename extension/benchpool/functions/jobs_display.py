@@ -1,6 +1,6 @@
-"""The jobs of a ``map`` in a notebook: one line for all, one for each, a button for the rest.
+"""Widget for the jobs of a ``map``: one line for all, one for each job, and a cancel button.
 
-Texts of the jobs go into plain labels, never into HTML.
+Text of the jobs is shown in plain labels, never as HTML.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from benchpool.functions.sent_jobs import SentJobs
 
 LINES = 100
-"""Jobs with a line of their own."""
+"""Maximum number of jobs with a line of their own."""
 
 
 def show(jobs: SentJobs) -> None:
-    """Display jobs: live where there are widgets, else as text."""
+    """Display jobs: as live widgets if ipywidgets is available, else as text."""
     from IPython import get_ipython
     from IPython.display import display
 
@@ -34,7 +34,7 @@ def show(jobs: SentJobs) -> None:
 
 
 class JobRows:
-    """The widget of several jobs, and the thread that keeps it current until all have ended."""
+    """Widget of several jobs, with the thread that keeps it current until all have ended."""
 
     def __init__(self, jobs: SentJobs, *, follow: bool = True) -> None:
         import ipywidgets as widgets
@@ -63,13 +63,13 @@ class JobRows:
             threading.Thread(target=self._follow, daemon=True).start()
 
     def draw(self) -> None:
-        """Show the facts as last read."""
+        """Show the facts read last."""
         for id_, line in self.lines.items():
             line.value = self._line_of_job(self._by_id[id_].facts)
         done = ended(self._jobs)
         self.bar.value = done / max(1, len(self._jobs))
         self.cancel.layout.display = "none" if done == len(self._jobs) else None
-        # Last: who waits for it then finds all that belongs to it.
+        # Last, so that a reader waiting for it finds everything that belongs to it.
         self.title.value = line_of(self._jobs)
 
     def _cancel(self) -> None:
@@ -81,7 +81,7 @@ class JobRows:
 
     def _follow(self) -> None:
         try:
-            # Connections are not shared between threads that stream.
+            # Threads that stream do not share connections.
             with Client(discover(os.environ), patience_s=60.0) as pool:
                 for event in pool.events():
                     if event.kind in ("open", "reset"):

@@ -1,7 +1,7 @@
-"""What a session ran, statement by statement: pieces to choose from, and cells made of the chosen.
+"""Code that a session ran, split into statements, and cells made of the chosen statements.
 
-A cell often defines a function and sends it. Of such a cell the definition goes along and the
-sending does not. Pure: text in, text out. Pieces keep the line numbers of their cell.
+A cell often defines a function and submits it. The definition of such a cell is sent, the
+submission is not. Pure: text in, text out. Pieces keep the line numbers of their cell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchpool.cells import CellChoice, CellSelection, NotebookCell, Problem, ch
 from benchpool.cells.scope_reader import def_use_of
 
 CALL = "benchpool-call"
-"""Id of the cell that calls the function."""
+"""ID of the cell that calls the function."""
 
 SENDING = (
     "`{name}` is set by a statement that sends jobs, and that statement stays here: give the "
@@ -24,7 +24,7 @@ SENDING = (
 
 @dataclass(frozen=True, slots=True)
 class RanCell:
-    """A cell as it ran. ``until`` is the line that runs now: from there on nothing has run."""
+    """Cell as it ran. ``until`` is the running line: from there on no code has run."""
 
     id: str
     number: int
@@ -34,12 +34,12 @@ class RanCell:
 
 @dataclass(frozen=True, slots=True)
 class Senders:
-    """Names of a session by which jobs are sent.
+    """Names of a session that submit jobs.
 
     Attributes:
-        modules: What ``benchpool`` is called.
-        verbs: What ``benchpool.submit`` and ``benchpool.map`` are called by themselves.
-        functions: Functions that ``benchpool.remote`` made.
+        modules: Names of the module ``benchpool``.
+        verbs: Names of ``benchpool.submit`` and ``benchpool.map`` themselves.
+        functions: Functions made by ``benchpool.remote``.
     """
 
     modules: frozenset[str] = frozenset({"benchpool"})
@@ -47,7 +47,7 @@ class Senders:
     functions: frozenset[str] = frozenset()
 
     def send(self, statement: ast.stmt) -> bool:
-        """Say whether running a statement sends a job.
+        """Return whether running a statement submits a job.
 
         >>> Senders().send(ast.parse("job = benchpool.submit(train)").body[0])
         True
@@ -75,7 +75,7 @@ class _Piece:
     text: str
     first: int
     stands_for: str | None = None
-    """The name that it sets, where it is a statement that sends."""
+    """Name that it sets, if it is a statement that submits."""
 
     @property
     def source(self) -> str:
@@ -83,9 +83,9 @@ class _Piece:
 
 
 def chosen(cells: Sequence[RanCell], call: str, senders: Senders) -> CellSelection:
-    """Choose what a call needs of the cells that ran.
+    """Choose the cells that ran and that a call needs.
 
-    One choice for each cell, with what the job runs of it, and a last one for the call.
+    Returns one choice for each cell, with the part of it that the job runs, and one for the call.
 
     >>> ran = [
     ...     RanCell("in-1", 1, "rate = 2"),
@@ -122,12 +122,12 @@ def chosen(cells: Sequence[RanCell], call: str, senders: Senders) -> CellSelecti
 
 
 def with_call(found: CellSelection, call: str) -> CellSelection:
-    """Return the same choice for another call that needs the same."""
+    """Return the same choice for another call with the same needs."""
     return CellSelection((*found.cells[:-1], replace(found.cells[-1], run=call)), found.problems)
 
 
 def shape_of(call: str) -> str:
-    """Return what a call needs: its text without its numbers and texts.
+    """Return the shape of a call: its text without numbers and strings.
 
     >>> shape_of("f(1, lr=0.1)") == shape_of("f(2, lr='a')") != shape_of("g(1, lr=0.1)")
     True
@@ -142,7 +142,7 @@ def shape_of(call: str) -> str:
 def _pieces(number: int, cell: RanCell, senders: Senders) -> Iterator[_Piece]:
     read = magics.read(cell.source)
     if read.sends or (read.tree is None and not read.opaque):
-        return  # %%train ran elsewhere, and what is no Python never ran
+        return  # %%train ran elsewhere, and text that is not Python never ran
     body = [] if read.tree is None else read.tree.body
     whole = read.run.lstrip().startswith("%%")
     if not body or (whole and cell.until is None and not any(map(senders.send, body))):
@@ -164,7 +164,7 @@ def _pieces(number: int, cell: RanCell, senders: Senders) -> Iterator[_Piece]:
 
 
 def _ranges(body: Sequence[ast.stmt]) -> list[tuple[int, int, list[ast.stmt]]]:
-    """Return the lines of statements; those that share a line belong together."""
+    """Return the lines of statements; statements that share a line form one range."""
     found: list[tuple[int, int, list[ast.stmt]]] = []
     for each in body:
         decorators: list[ast.expr] = getattr(each, "decorator_list", [])
@@ -179,7 +179,7 @@ def _ranges(body: Sequence[ast.stmt]) -> list[tuple[int, int, list[ast.stmt]]]:
 
 
 def _joined(pieces: Iterator[_Piece]) -> str:
-    """Return one text in which each piece stands on its own lines."""
+    """Return one text with each piece on its own lines."""
     lines: list[str] = []
     for each in pieces:
         lines += [""] * (each.first - 1 - len(lines))
@@ -188,7 +188,7 @@ def _joined(pieces: Iterator[_Piece]) -> str:
 
 
 def _of_cell(problem: Problem, pieces: Sequence[_Piece], cells: Sequence[RanCell]) -> Problem:
-    """Return a problem of a piece as one of its cell."""
+    """Return a problem of a piece as a problem of its cell."""
     if problem.cell in (None, CALL):
         return problem
     cell = cells[pieces[int(problem.cell)].cell]
@@ -196,7 +196,7 @@ def _of_cell(problem: Problem, pieces: Sequence[_Piece], cells: Sequence[RanCell
 
 
 def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what running a statement evaluates: not what stands in functions that it defines."""
+    """Yield the nodes that running a statement evaluates, without bodies of functions."""
     yield node
     if isinstance(node, ast.Lambda):
         return
@@ -207,7 +207,7 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def senders_of(namespace: Mapping[str, object], verbs: Collection[object]) -> Senders:
-    """Return by which names of a namespace jobs are sent.
+    """Return the names of a namespace that submit jobs.
 
     Args:
         verbs: ``benchpool.submit`` and ``benchpool.map``.

@@ -1,6 +1,6 @@
-"""``@benchpool.remote``: a function that is called here and submitted to the pool.
+"""``@benchpool.remote``: a function that runs here when called, and can be submitted to the pool.
 
-Jobs import this as well, in whatever Python they run with: the standard library, of 3.9.
+Jobs import this module too, in their own Python, so it uses the standard library of 3.9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class RemoteFunction(Generic[R]):
-    """A function with what its jobs ask for. Calling it runs it here, as if it stood alone."""
+    """Function with the options of its jobs. A plain call runs it here."""
 
     def __init__(self, function: Callable[..., R], asked: Mapping[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -26,31 +26,32 @@ class RemoteFunction(Generic[R]):
         """Options of ``benchpool.submit``, by name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
-        """Run it here."""
+        """Run the function here."""
         return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Be a method where it stands in a class; a method is not sent by itself."""
+        """Bind as a method if defined in a class. A bound method cannot be submitted."""
         return self if instance is None else functools.partial(self.__wrapped__, instance)
 
     def submit(self, *args: Any, **kwargs: Any) -> JobHandle:
-        """Send this call to the pool; all arguments are those of the function.
+        """Submit this call to the pool. All arguments are passed to the function.
 
         Raises:
-            InvalidInput: What it needs cannot be had in a job. Refused: A rule of the pool says no.
+            InvalidInput: The job cannot get something that the function needs.
+            Refused: A rule of the pool rejects the job.
         """
         from benchpool.functions import sending
 
         return sending.submit(self, args, kwargs, self.asked)
 
     def map(self, calls: Iterable[Any], *, most: int | None = None) -> SentJobs:
-        """Send one job for each element of ``calls``; see ``benchpool.map``."""
+        """Submit one job for each element of ``calls``; see ``benchpool.map``."""
         from benchpool.functions import sending
 
         return sending.map(self, calls, most=most, **self.asked)
 
     def options(self, **asked: Any) -> RemoteFunction[R]:
-        """Return the same function asking for something else: ``train.options(gpus=4)``."""
+        """Return the same function with other options for its jobs: ``train.options(gpus=4)``."""
         return RemoteFunction(self.__wrapped__, {**self.asked, **asked})
 
     def __repr__(self) -> str:
@@ -67,9 +68,9 @@ def remote(**asked: Any) -> Callable[[Callable[..., R]], RemoteFunction[R]]: ...
 
 
 def remote(function: Callable[..., Any] | None = None, /, **asked: Any) -> Any:
-    """Let a function be sent: ``@benchpool.remote(gpus=2)``, then ``train.submit(lr=0.1)``.
+    """Make a function submittable: ``@benchpool.remote(gpus=2)``, then ``train.submit(lr=0.1)``.
 
-    A plain call still runs here. What its jobs ask for is said by the options of ``submit``.
+    A plain call still runs here. The arguments are the options of ``benchpool.submit``.
 
     >>> @remote(gpus=2)
     ... def double(x: int) -> int:

@@ -1,4 +1,4 @@
-"""Sends calls of functions: what they need is found once, each call is a job."""
+"""Submission of function calls: their needs are found once, each call is a job."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from benchpool_scheduler.contract.options import fields_of
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 MOST_JOBS = 100
-"""Jobs of one ``map`` unless more are asked for."""
+"""Default maximum of jobs in one ``map``."""
 
 PATH_CELL = "benchpool-path"
-"""Id of the cell that lets a script's own modules be found."""
+"""ID of the cell that makes a script's own modules importable."""
 
 
 def submit(
@@ -39,14 +39,15 @@ def submit(
     *,
     key: str | None = None,
 ) -> handles.JobHandle:
-    """Send one call of a function.
+    """Submit one call of a function.
 
     Args:
         asked: Options of ``benchpool.submit`` by name.
-        key: Makes a repeat with the same key harmless.
+        key: Makes a retry with the same key harmless.
 
     Raises:
-        InvalidInput: Something in it would fail. Refused: A rule of the pool says no.
+        InvalidInput: A part of it would fail.
+        Refused: A rule of the pool rejects the job.
     """
     options = _options(asked, key)
     session = current()
@@ -62,21 +63,21 @@ def map(
     most: int | None = None,
     **options: Unpack[SubmitKeywords],
 ) -> SentJobs:
-    """Send one job for each element of ``calls`` and return them in that order.
+    """Submit one job for each element of ``calls`` and return the jobs in that order.
 
     Args:
-        function: What they call.
-        calls: For each job its arguments: a dictionary by name, as ``benchpool.grid`` makes them,
-            a tuple, or a single one.
-        most: More jobs than this are refused before the first is sent; 100 if it is not said.
+        function: The function that the jobs call.
+        calls: The arguments of each job: a dictionary by name, as made by ``benchpool.grid``,
+            a tuple, or a single argument.
+        most: Maximum number of jobs (default: 100); more are rejected before the first is sent.
 
     Raises:
-        InvalidInput: Something in them is known to fail; then none is sent.
-        Refused: A rule of the pool says no to one; those before it are cancelled.
+        InvalidInput: A part of them is known to fail; then none is submitted.
+        Refused: A rule of the pool rejects one; the jobs before it are cancelled.
     """
     limit = MOST_JOBS if most is None else most
     elements: list[object] = []
-    for each in calls:  # it may have no end
+    for each in calls:  # it may be infinite
         if len(elements) == limit:
             raise InvalidInput(
                 f"These are more than {limit} jobs: say most=N where so many are meant.",
@@ -117,10 +118,10 @@ def draft_of(
     found: dict[str, CellSelection],
     like: Draft | None = None,
 ) -> Draft:
-    """Draft the job of a call: the statements that it needs, and the call as last cell.
+    """Return a draft of a call's job: the statements that it needs, and the call as the last cell.
 
     Args:
-        found: What calls of a shape need, as far as it was found; it is added to.
+        found: Known needs of calls by their shape; new ones are added.
         like: Another draft of the same session, whose files it shares.
     """
     here = kernel_environment(os.environ)
@@ -154,13 +155,13 @@ def draft_of(
 
 
 def _runs(draft: Draft) -> list[str]:
-    """Return what a draft runs before its call."""
+    """Return the code that a draft runs before its call."""
     cells = draft.selection.cells if draft.selection else ()
     return [each.run for each in cells if each.included and each.id != CALL]
 
 
 def _with_path(session: CodeSession, found: CellSelection) -> CellSelection:
-    """Let the modules beside a script be found where it does not lie in the job's folder."""
+    """Add a cell that makes a script's modules importable, if they are in another folder."""
     if session.module_folder is None:
         return found
     run = f"import sys\n\nsys.path.insert(0, {session.module_folder!r})"
@@ -169,7 +170,7 @@ def _with_path(session: CodeSession, found: CellSelection) -> CellSelection:
 
 
 def _placed(problem: Problem, session: CodeSession, call: FunctionCall) -> Problem:
-    """Say in a problem of a script or of the call itself where it is."""
+    """Return a problem with its position added, if it is in a script or in the call itself."""
     if problem.cell is None or problem.cell.startswith("in-"):
         return problem
     own = problem.cell == CALL
@@ -191,20 +192,20 @@ def _options(asked: Mapping[str, Any], key: str | None) -> JobOptions:
 
 
 def _numbered(options: JobOptions, call: FunctionCall, number: int) -> JobOptions:
-    """Return the options of one job of many: a key and a name of its own."""
+    """Return the options of one of many jobs, with its own key and name."""
     name = f"{options.name or call.name} {number}"
     key = f"{options.key}-{number}"
     return replace(options, name=name, key=key, parameters=_parameters(call))
 
 
 def _parameters(call: FunctionCall) -> dict[str, object]:
-    """Return the arguments that are plain data: what the job is found and compared by."""
+    """Return the arguments that are plain data; jobs are searched and compared by them."""
     plain = (bool, int, float, str, list, tuple, NoneType)
     return {name: each for name, each in call.given.items() if isinstance(each, plain)}
 
 
 def _arguments(element: object) -> tuple[Sequence[object], Mapping[str, object]]:
-    """Return what an element of a map gives: arguments by name, several, or one."""
+    """Return the positional and named arguments that an element of a map stands for."""
     if isinstance(element, Mapping):
         return (), element
     return (element if isinstance(element, tuple) else (element,)), {}

@@ -1,4 +1,4 @@
-"""The jobs of a ``map``: a list that is waited for and cancelled as one."""
+"""Jobs of a ``map``: a list that is awaited and cancelled together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SentJobs(Sequence["JobHandle"]):
-    """Jobs in the order of what they were sent for. In a notebook they show themselves live.
+    """Jobs in the order of their calls. In a notebook they show themselves live.
 
     Args:
         jobs: Their handles.
@@ -41,24 +41,24 @@ class SentJobs(Sequence["JobHandle"]):
         return iter(self._jobs)
 
     def append(self, job: JobHandle) -> None:
-        """Take one more."""
+        """Add a job."""
         self._jobs.append(job)
 
     def wait(self) -> SentJobs:
-        """Wait until all have ended, however they ended."""
+        """Wait until all jobs have ended, with any outcome."""
         for each in self._jobs:
             each.wait()
         return self
 
     def cancel(self, reason: str | None = None) -> SentJobs:
-        """End those that have not ended; what the others did stays."""
+        """Cancel the jobs that have not ended. Results of the other jobs stay."""
         for each in self._jobs:
             if not each.refresh().ended:
                 each.cancel(reason)
         return self
 
     def refresh(self) -> SentJobs:
-        """Read the facts of all again."""
+        """Read the facts of all jobs again."""
         for each in self._jobs:
             if not each.ended:
                 each.refresh()
@@ -74,12 +74,12 @@ class SentJobs(Sequence["JobHandle"]):
 
 
 def line_of(jobs: Sequence[JobHandle]) -> str:
-    """Return jobs as one line, as last read: ``8 jobs: 3 succeeded, 1 running, 4 queued``."""
+    """Return a summary of jobs, as last read: ``8 jobs: 3 succeeded, 1 running, 4 queued``."""
     states = Counter(str(each.facts.state) for each in jobs)
     said = ", ".join(f"{number} {state}" for state, number in states.most_common())
     return f"{count(len(jobs), 'job')}: {said}" if said else "no jobs"
 
 
 def ended(jobs: Sequence[JobHandle]) -> int:
-    """Return how many have ended, as last read."""
+    """Return the number of ended jobs, as last read."""
     return sum(each.facts.state in ENDED for each in jobs)

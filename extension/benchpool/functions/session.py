@@ -1,4 +1,4 @@
-"""What this process ran so far, as far as a function may need it: cells of IPython, or a script."""
+"""Code that this process ran so far and that a function may need: IPython cells, or a script."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchpool_scheduler.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class CodeSession:
-    """Where a function is sent from.
+    """Session that submits a function.
 
     Attributes:
-        cells: What ran, in order; the last one runs now.
+        cells: The code that ran, in order; the last entry is running now.
         namespace: Its global names.
-        folder: Where its jobs run.
-        path: The notebook or script, where it is known; a notebook by its name alone.
-        module_folder: Where a script's own modules lie, if that is not ``folder``.
+        folder: The folder in which its jobs run.
+        path: The notebook or script, if known; for a notebook only its name.
+        module_folder: The folder of a script's own modules, if that is not ``folder``.
     """
 
     cells: tuple[RanCell, ...]
@@ -34,10 +34,10 @@ class CodeSession:
 
 
 def current() -> CodeSession:
-    """Return the session that runs this.
+    """Return the current session.
 
     Raises:
-        InvalidInput: It has no text: a prompt of plain Python, or ``python -c``.
+        InvalidInput: Its code has no text: a plain Python prompt, or ``python -c``.
     """
     shell = sys.modules.get("IPython")
     ipython = shell.get_ipython() if shell is not None else None
@@ -51,7 +51,7 @@ def _of_ipython(ipython: Any) -> CodeSession:
     line = _line(namespace)
     if cells and line is not None:
         last = cells.pop()
-        # IPython leaves out empty lines above the code, and runs what stands below %%time alone.
+        # IPython leaves out empty lines above the code, and runs the code below %%time separately.
         above = len(last.source) - len(last.source.lstrip())
         line += last.source.count("\n", 0, above) + last.source.lstrip().startswith("%%")
         cells.append(RanCell(last.id, last.number, last.source, line))
@@ -84,7 +84,7 @@ def _of_script() -> CodeSession:
 
 
 def _line(namespace: Mapping[str, object]) -> int | None:
-    """Return the line of the outermost code of a namespace that runs now."""
+    """Return the line of the outermost running code of a namespace."""
     frame: FrameType | None = sys._getframe()
     found = None
     while frame is not None:

@@ -1,4 +1,4 @@
-"""The kernel's answer as data; closed, since it comes from a process of the user."""
+"""Answer of the kernel as validated data, since it comes from a process of the user."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from msgspec import Meta, Struct
 
 Word = Annotated[str, Meta(max_length=400)]
 MAX_ANSWER = 4 << 20
-"""Bytes of an answer; the texts of the history are at most half of it."""
+"""Maximum size of an answer in bytes; texts of the history use at most half of it."""
 
 
 class NameFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one name of the kernel holds now.
+    """Facts about the value that a name of the kernel holds.
 
     Attributes:
         identity: The same number for the same object.
         type: Its class by dotted name, such as ``pandas.core.frame.DataFrame``.
-        is_immutable: It can never be changed in place, nor anything in it.
-        is_walked: Everything that it reaches was looked at: ``shares`` and ``bytes`` are whole.
-        bytes: Memory that it reaches, in bytes; at least so many where it was not walked.
-        shape: Lengths of its axes, where it is an array, a tensor or a table.
-        length: Number of elements, where it is a plain list, dict or the like.
-        device: Where its data is, such as ``cuda:0``; None in the processor's memory.
-        shares: Other names that reach something that can be changed and that this one reaches too.
+        is_immutable: Neither the object nor anything in it can change in place.
+        is_walked: Everything that it reaches was examined: ``shares`` and ``bytes`` are complete.
+        bytes: Memory that it reaches, in bytes; a lower bound if ``is_walked`` is false.
+        shape: Lengths of its axes, if it is an array, a tensor or a table.
+        length: Number of elements, if it is a plain list, dict or the like.
+        device: Device of its data, such as ``cuda:0``; None for CPU memory.
+        shares: Other names that reach a mutable object which this name reaches too.
     """
 
     identity: int
@@ -39,14 +39,14 @@ class NameFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KernelAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a kernel said.
+    """Answer of a kernel.
 
     Attributes:
-        names: The names that were asked about and that it has.
-        history: Texts of the cells that ran in it, oldest first; ``history[i]`` had the number
-            ``first + i``. A session's oldest are left out where it is long.
-        first: The number of the first text.
-        seconds: How long answering took in the kernel.
+        names: The queried names that it has.
+        history: Texts of the cells that ran in it, oldest first; ``history[i]`` has the number
+            ``first + i``. The oldest texts of a long session are left out.
+        first: Number of the first text.
+        seconds: Time to answer in the kernel, in seconds.
     """
 
     names: dict[str, NameFacts]
@@ -55,9 +55,9 @@ class KernelAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
 
     def group_of(self, name: str) -> frozenset[str]:
-        """Return the names that hang together with one by shared references, itself included.
+        """Return the names connected to one by shared references, itself included.
 
-        They can be copied together only, or each gets an object of its own.
+        They can only be copied together, or each gets a separate object.
         """
         found: set[str] = set()
         waiting = [name]
@@ -71,16 +71,16 @@ class KernelAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NotAsked(Struct, frozen=True):
-    """No answer, and the sentence that says why."""
+    """Missing answer, with the reason as a sentence."""
 
     text: str
 
 
 def decode(text: str | bytes) -> KernelAnswer:
-    """Read an answer.
+    """Return a decoded answer.
 
     Raises:
-        ValueError: It is longer than ``MAX_ANSWER``, or no answer.
+        ValueError: It is longer than ``MAX_ANSWER``, or not an answer.
 
     >>> said = decode('{"names": {}, "history": ["x = 1"], "first": 1, "seconds": 0.01}')
     >>> said.history

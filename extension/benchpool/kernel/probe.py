@@ -1,8 +1,8 @@
-"""Runs inside the user's kernel: what names hold, what they share, and which cells ran.
+"""Probe that runs inside the user's kernel: values of names, what they share, and the cells run.
 
-Its text travels; so it needs nothing but the standard library of Python 3.8 or later. It only
-looks: no attribute of a user's class is asked for, no ``len()``, ``repr()`` or property of one is
-called, and nothing is kept. Objects of well-known libraries are asked for shape and memory.
+Its source is sent to the kernel, so it needs only the standard library of Python 3.8 or later. It
+only reads: it accesses no attribute of a user's class, calls none of its ``len()``, ``repr()`` or
+properties, and keeps nothing. Objects of well-known libraries are asked for shape and memory.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ OBJECTS = 4000
 ELEMENTS = 4000
 HISTORY_BYTES = 1 << 20
 DEPTH = 5
-"""At most so long it looks, at so many objects of a name, at so many elements of each, at so much
-text of the history; and so deep are tuples in tuples."""
+"""Limits: time in seconds, objects per name, elements per object, bytes of history text, and depth
+of nested tuples.
+"""
 
 PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range,
@@ -42,7 +43,7 @@ MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.
 ENDS = (types.ModuleType, types.BuiltinFunctionType, types.CodeType)
 LEAVES = (type(threading.Lock()), type(threading.RLock()), random.Random)
 ENDING = ("sklearn", "scipy", "pyarrow")
-"""Libraries whose compiled objects hold arrays alone, and name themselves as those arrays' base."""
+"""Libraries whose compiled objects hold only arrays, and are the base of those arrays."""
 
 SHAPED = {
     *[("pandas", name) for name in ("DataFrame", "Series")],
@@ -55,13 +56,13 @@ SHAPED = {
 def answer(
     namespace: dict[str, Any], history: list[str], names: list[str], seconds: float = SECONDS
 ) -> str:
-    """Return the answer as a JSON text.
+    """Return the answer as JSON text.
 
     Args:
         namespace: The names of the user.
-        history: The texts that ran, by number; the first is none.
-        names: The names that are asked about.
-        seconds: For how long it may look.
+        history: The texts that ran, by number; the first entry is unused.
+        names: The queried names.
+        seconds: Time limit in seconds.
     """
     began = time.perf_counter()
     walk = Walk(began + seconds)
@@ -85,19 +86,19 @@ def answer(
 
 
 def in_kernel(namespace: dict[str, Any], names: list[str]) -> Any:
-    """Return an object that shows itself as the answer for the kernel that this runs in."""
+    """Return an object whose representation is the answer for the kernel that runs this."""
     shell = sys.modules["IPython"].get_ipython()
     text = answer(namespace, shell.history_manager.input_hist_raw, names)
     return type("Answer", (), {"__repr__": lambda self: text})()
 
 
 class Walk:
-    """Goes through what names reach, within one limit of time."""
+    """Walk over the objects that names reach, within one time limit."""
 
     def __init__(self, until: float) -> None:
         self.until = until
         self.owners: dict[Any, set[str]] = {}
-        self.kept: list[Any] = []  # temporary objects stay alive, so that no identity comes twice
+        self.kept: list[Any] = []  # keeps temporary objects alive, so that identities are unique
 
     def look(self, name: str, value: Any) -> dict[str, Any]:
         """Return the facts of one name."""
@@ -136,7 +137,7 @@ class Walk:
         }
 
     def sharing(self, name: str) -> set[str]:
-        """Return the other names that reach something that this one reaches."""
+        """Return the other names that reach an object which this one reaches."""
         found: set[str] = set()
         for owners in self.owners.values():
             if name in owners:
@@ -145,7 +146,7 @@ class Walk:
 
 
 def is_immutable(value: Any, depth: int = 0) -> bool:
-    """Say whether nothing can change an object in place, nor anything in it."""
+    """Return whether neither an object nor anything in it can change in place."""
     kind = type(value)
     if kind in PLAIN:
         return True
@@ -163,7 +164,7 @@ def is_immutable(value: Any, depth: int = 0) -> bool:
 
 
 def is_of_library(value: Any) -> bool:
-    """Say whether it is code that nobody here has written: a module, its classes and functions."""
+    """Return whether it is library code: a module, its classes and functions."""
     kind = type(value)
     if kind in ENDS:
         return True
@@ -178,7 +179,7 @@ def library_of(kind: type) -> str:
 
 
 def key_of(value: Any) -> Any:
-    """Return what is equal for objects that share what can be changed: memory, or identity."""
+    """Return a key equal for objects that share mutable data: its memory, or the identity."""
     library = library_of(type(value))
     if library == "torch" and is_plain_tensor(value):
         return ("memory", value.untyped_storage().data_ptr())
@@ -189,7 +190,7 @@ def key_of(value: Any) -> Any:
 
 
 def parts_of(value: Any) -> list[Any] | None:
-    """Return what an object refers to; None where that cannot be seen."""
+    """Return the objects that an object refers to, or None if they are not visible."""
     kind = type(value)
     if kind in LEAVES:
         return []
@@ -215,7 +216,7 @@ def parts_of(value: Any) -> list[Any] | None:
 
 
 def of_function(value: Any) -> list[Any]:
-    """Return what a function keeps beside its code."""
+    """Return the objects that a function keeps besides its code."""
     if type(value) is not types.FunctionType:
         return [value]
     cells = [cell.cell_contents for cell in value.__closure__ or () if is_filled(cell)]
@@ -224,7 +225,7 @@ def of_function(value: Any) -> list[Any]:
 
 
 def is_filled(cell: Any) -> bool:
-    """Say whether a variable of a closure has a value."""
+    """Return whether a closure's variable has a value."""
     try:
         cell.cell_contents  # noqa: B018 (it raises)
     except ValueError:
@@ -233,7 +234,7 @@ def is_filled(cell: Any) -> bool:
 
 
 def of_object(value: Any, library: str) -> list[Any] | None:
-    """Return elements and attributes, without asking the object's own class for them."""
+    """Return elements and attributes without calling the object's own class, or None if hidden."""
     kind = type(value)
     found: list[Any] = []
     for each in kind.__mro__:
@@ -253,12 +254,12 @@ def of_object(value: Any, library: str) -> list[Any] | None:
     try:
         found += object.__getattribute__(value, "__dict__").values()
     except AttributeError:
-        return found  # it has slots alone, or elements
+        return found  # it has only slots, or elements
     return [*found, kind] if kind.__module__ == "__main__" else found
 
 
 def hides(kind: type) -> bool:
-    """Say whether a class was compiled and has room for more than what Python shows of it."""
+    """Return whether a class is compiled and stores more than Python can show."""
     shown = [type(each) is types.MemberDescriptorType for each in vars(kind).values()]
     shown += [name in vars(kind) for name in ("__dict__", "__weakref__")]
     base = kind.__base__
@@ -266,7 +267,7 @@ def hides(kind: type) -> bool:
 
 
 def slot(member: Any, value: Any) -> list[Any]:
-    """Return what stands in a slot, if anything does."""
+    """Return the value of a slot, if it is set."""
     try:
         return [member.__get__(value, type(value))]
     except AttributeError:
@@ -274,7 +275,7 @@ def slot(member: Any, value: Any) -> list[Any]:
 
 
 def of_array(value: Any) -> list[Any]:
-    """Return an array's objects, and what it looks into."""
+    """Return an array's objects, and the array that it is a view of."""
     found = [] if value.base is None else [value.base]
     if value.dtype.hasobject and value.size:
         found += value.ravel()[: ELEMENTS + 1].tolist()
@@ -290,14 +291,14 @@ def of_pandas(value: Any) -> list[Any] | None:
 
 
 def is_plain_tensor(value: Any) -> bool:
-    """Say whether a tensor has memory of its own kind, and no history of gradients."""
+    """Return whether a tensor is a plain tensor with its own memory and no gradient history."""
     torch = sys.modules["torch"]
     is_tensor = issubclass(type(value), torch.Tensor)
     return is_tensor and value.grad_fn is None and value.layout is torch.strided
 
 
 def size_of(value: Any) -> int:
-    """Return the bytes of an object alone, without what it refers to."""
+    """Return the size of an object in bytes, without the objects it refers to."""
     kind = type(value)
     library = library_of(kind)
     if library == "numpy" and issubclass(type(value), sys.modules["numpy"].ndarray):
@@ -318,7 +319,7 @@ def shape_of(value: Any) -> list[int] | None:
 
 
 def device_of(value: Any) -> str | None:
-    """Return where a tensor's data is, but for the processor's memory."""
+    """Return the device of a tensor's data, or None for CPU memory."""
     if library_of(type(value)) == "torch" and issubclass(type(value), sys.modules["torch"].Tensor):
         return None if value.device.type == "cpu" else str(value.device)
     return None

@@ -1,4 +1,4 @@
-"""The question as one expression, and the kernel's reply to it as an answer."""
+"""Query of the kernel as one expression, and the parsing of the kernel's reply."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from benchpool.kernel.answer import KernelAnswer, decode
 
 MAX_NAMES = 1000
 KEY = "benchpool"
-"""The expression's name in the request and in the reply."""
+"""Name of the expression in the request and in the reply."""
 
 
 @functools.cache
 def probe_text() -> str:
-    """Return the text of the probe, which travels."""
+    """Return the source of the probe, which is sent to the kernel."""
     return importlib.resources.files("benchpool.kernel").joinpath("probe.py").read_text("utf-8")
 
 
 def expression(names: Iterable[str]) -> str:
-    """Return what a kernel evaluates in the user's names; it binds none there.
+    """Return the expression that the kernel evaluates; it binds no names of the user.
 
-    The probe runs in names of its own, which are gone with the answer.
+    The probe runs in a separate namespace, which is discarded after the answer.
     """
     asked = sorted(set(names))[:MAX_NAMES]
     run = f"(lambda own: (exec({probe_text()!r}, own), own['in_kernel'])[1])"
@@ -32,7 +32,7 @@ def expression(names: Iterable[str]) -> str:
 
 
 def read(reply: Mapping[str, Any]) -> KernelAnswer:
-    """Read the content of an ``execute_reply``.
+    """Return the answer in the content of an ``execute_reply``.
 
     Raises:
         ValueError: The expression failed, or gave no answer.
@@ -48,7 +48,7 @@ def read(reply: Mapping[str, Any]) -> KernelAnswer:
 def of_this_process(
     namespace: dict[str, Any], history: list[str], names: Iterable[str]
 ) -> KernelAnswer:
-    """Ask in the same process (``%%train``); the same words as over the wire."""
+    """Return the answer of this process (``%%train``), in the same form as over the wire."""
     from benchpool.kernel import probe
 
     return decode(probe.answer(namespace, history, sorted(set(names))[:MAX_NAMES]))

@@ -1,4 +1,4 @@
-"""Curves of a job: numbers that a program reports step by step. Standard library only.
+"""Metrics of a job: numbers that a program reports step by step. Standard library only.
 
 For example::
 
@@ -8,8 +8,8 @@ For example::
         loss = train(batch)
         benchpool.log(loss=loss, step=step)
 
-They are drawn on the job's page, in JupyterLab and by ``benchpool metrics ID``. Outside a job
-nothing happens. Works on every Python from 3.9, and imports no other package.
+The metrics are shown as curves on the job's page, in JupyterLab and by ``benchpool metrics ID``.
+Outside a job the call does nothing. Works on every Python from 3.9, and imports no other package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Tells the pool which runs of trackers this job began, by the file of ``BENCHPOOL_RUNS_FILE``.
+"""Reports to the pool the tracker runs that this job began, in the file ``BENCHPOOL_RUNS_FILE``.
 
-The pool links to them, and has those closed that a killed process left open
-(``benchpool.metrics.close_runs``). The file lies in the job's own folder, for its own account.
+The pool links to the runs, and closes those that a killed process left open
+(``benchpool.metrics.close_runs``). The file is in the job's own folder, owned by its account.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 MOST = 40
-"""At most this many runs are kept in the file: those that are open, and the newest."""
+"""Maximum number of runs in the file: the open ones and the newest are kept."""
 
 
 def told() -> list[dict[str, Any]]:
-    """Return the runs of the file, the newest last; empty outside a job."""
+    """Return the runs in the file, the newest last; empty outside a job."""
     try:
         said = json.loads(Path(os.environ["BENCHPOOL_RUNS_FILE"]).read_text("utf-8"))
         return [run for run in said["runs"] if isinstance(run, dict)]
@@ -30,29 +30,30 @@ def told() -> list[dict[str, Any]]:
 def begun(
     tracker: str, run: str, *, url: str | None = None, store: str | None = None, closable: bool
 ) -> None:
-    """Tell of a run that begins, or goes on. Never fails.
+    """Record a run that begins or resumes. Never raises.
 
     Args:
-        run: Its id in the tracker. ``url``: where people look at it.
-        store: The address by which it is closed, where the job's variables do not say it.
-        closable: Somebody must say that it has ended.
+        run: Its ID in the tracker.
+        url: Address of its page.
+        store: Address used to close it, if the job's variables do not contain it.
+        closable: The run must be closed explicitly.
     """
     if store is not None and has_password(store):
-        store, closable = None, False  # nothing of that is written to a disk
+        store, closable = None, False  # no part of that is written to disk
     page = None if url is None else without_keys(url)
     entry = {"tracker": tracker, "id": run, "url": page, "store": store, "open": closable}
     _write([*(one for one in told() if not _is(one, tracker, run)), entry])
 
 
 def ended(tracker: str, run: str) -> None:
-    """Tell that a run has its status. Never fails."""
+    """Record that a run has its final status. Never raises."""
     runs = told()
     if any(_is(one, tracker, run) and one.get("open") for one in runs):
         _write([{**one, "open": False} if _is(one, tracker, run) else one for one in runs])
 
 
 def has_password(address: str) -> bool:
-    """Tell whether an address holds a user or a password.
+    """Return whether an address contains a user or a password.
 
     >>> has_password("https://joe:pw@tracker"), has_password("sqlite:////home/joe/mlflow.db")
     (True, False)
@@ -64,7 +65,7 @@ def has_password(address: str) -> bool:
 
 
 def without_keys(url: str) -> str | None:
-    """Return an address without what may be a key: user, password and query.
+    """Return an address without user, password and query, which may contain keys.
 
     >>> without_keys("https://joe:pw@tracker:5000/?write_token=s3cret#/runs/1")
     'https://tracker:5000/#/runs/1'

@@ -1,8 +1,7 @@
-"""``python -m benchpool.metrics.close_runs CODE``: close what a killed process left open in MLflow.
+"""``python -m benchpool.metrics.close_runs CODE``: close MLflow runs that a killed process left.
 
-The supervisor of a worker runs it where the worker ran, with its exit code, when nothing of the
-worker is left. What the job's last word was decides the status: a notice to pause or to cancel,
-else how it ended.
+The supervisor of a worker runs it in the worker's place, with its exit code, after the worker's
+last process has ended. The status depends on the notice (pause or cancel), else on the exit code.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from benchpool.checkpoint import notices
 from benchpool.metrics import begun_runs
 
 ENDS = {"pause": "SCHEDULED", "cancel": "KILLED"}
-"""The status in MLflow of a run whose job was told to stop, by the kind of the notice."""
+"""MLflow status of a run whose job was asked to stop, by the kind of the notice."""
 
 
 def status_of(code: int, notice: str | None) -> str:
-    """Return the status in MLflow of a run that was left open.
+    """Return the MLflow status for a run that was left open.
 
     >>> status_of(137, "pause"), status_of(143, "cancel"), status_of(139, None), status_of(0, None)
     ('SCHEDULED', 'KILLED', 'FAILED', 'FINISHED')
@@ -43,7 +42,7 @@ def _close(run: Mapping[str, Any], status: str) -> None:
     from mlflow.tracking import MlflowClient  # type: ignore[import-not-found]
 
     client = MlflowClient(tracking_uri=run.get("store"))
-    # Somebody may have ended it meanwhile, and knows better.
+    # The run may have been ended meanwhile, with a more accurate status.
     if client.get_run(run["id"]).info.status == "RUNNING":
         client.set_terminated(run["id"], status)
         print(f"benchpool: the run {run['id']} of MLflow was left open: it is {status} now")

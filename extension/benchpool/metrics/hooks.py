@@ -1,7 +1,7 @@
-"""Curves of trainers whose code says nothing: what each library tells of itself is reported.
+"""Metrics of trainers whose code does not report: the values that each library logs are reported.
 
-Each hook adds a listener where the library takes one, and nothing else. What goes wrong in it is
-left out: a training never ends for it.
+Each hook only adds a listener through the library's own interface. Errors in it are suppressed, so
+that they never end a training.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from benchpool.metrics import reporting
 
 LEFT_OUT = ("epoch", "total_flos", "v_num")
 ENDS_LEFT_OUT = ("_runtime", "_per_second")
-"""Names, and ends of names, that libraries tell with the metrics and that are none."""
+"""Names (``LEFT_OUT``) and name endings that libraries log with the metrics but that are none."""
 EVERY_S = 0.5
-"""A library that tells after each batch is listened to once in so many seconds."""
+"""Minimum interval between reports of a library that logs after each batch, in seconds."""
 
 
 def attach(library: str, module: ModuleType) -> None:
-    """Listen to a library whose module has just been imported. Errors: whatever it has become."""
+    """Listen to a library that has just been imported. May raise any error of the library."""
     _ATTACH[library](module)
 
 
 def _tell(values: Mapping[str, Any], step: object) -> None:
-    """Report what a trainer says of itself; a bar on the screen says it too, and is left out."""
+    """Report the values that a trainer logs. Progress bars repeat them and are then ignored."""
     global _trainer_speaks
     _trainer_speaks = True
     kept = {
@@ -41,13 +41,13 @@ _trainer_speaks = False
 
 
 class ListeningPace:
-    """Tells whether so much time has passed."""
+    """Limit to one report per ``EVERY_S``."""
 
     def __init__(self) -> None:
         self._last = 0.0
 
     def now(self) -> bool:
-        """Tell whether it is time again."""
+        """Return whether the interval has passed since the last report."""
         at = time.monotonic()
         if at - self._last < EVERY_S:
             return False
@@ -56,7 +56,7 @@ class ListeningPace:
 
 
 def _quietly(listen: Callable[..., None]) -> Callable[..., None]:
-    """Return a listener that never fails; after the first time that it would, it is silent."""
+    """Return a listener that never raises; after its first error it does nothing."""
     silent = False
 
     def listener(*args: Any, **kwargs: Any) -> None:
@@ -75,7 +75,7 @@ def _quietly(listen: Callable[..., None]) -> Callable[..., None]:
 
 
 def _transformers(module: Any) -> None:
-    """Add a callback to those that every Trainer has."""
+    """Add a callback to the default callbacks of every Trainer."""
 
     @_quietly
     def on_log(_: Any, args: Any, state: Any, control: Any, logs: Any = None, **__: Any) -> None:
@@ -90,7 +90,7 @@ def _transformers(module: Any) -> None:
 
 
 def _keras(module: Any) -> None:
-    """Add a callback to the list of ``fit``, which alone keeps a history."""
+    """Add a callback to the list of ``fit``, the only one that keeps a history."""
     begin = module.CallbackList.__init__
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -157,7 +157,7 @@ def _lightning(module: Any) -> None:
 
     @_quietly
     def add(trainer: Any) -> None:
-        trainer.callbacks.insert(0, listener())  # those that save must stay the last
+        trainer.callbacks.insert(0, listener())  # callbacks that save must stay last
 
     module.Trainer.__init__ = __init__
 
@@ -166,9 +166,9 @@ def _lightning(module: Any) -> None:
 
 
 def _tqdm(module: Any) -> None:
-    """Listen to the numbers beside a bar: ``bar.set_postfix(loss=loss)``.
+    """Report the numbers beside a bar: ``bar.set_postfix(loss=loss)``.
 
-    They have no step: bars of batches begin again with each epoch.
+    They have no step, since bars of batches restart with each epoch.
     """
     show = module.tqdm.set_postfix
 
@@ -186,7 +186,7 @@ def _tqdm(module: Any) -> None:
 
 
 def _number(value: Any) -> Any:
-    """Return a number that was written out, as one.
+    """Return a number given as text as a number, and any other value unchanged.
 
     >>> _number("0.25"), _number(3), _number("high")
     (0.25, 3, 'high')

@@ -1,4 +1,4 @@
-"""Numbers of programs, whatever library made them, as curves take them: pure."""
+"""Conversion of numbers of any library to metrics. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_STEP = 10**15
 
 
 def value_of(value: object) -> float | str | None:
-    """Return a number; ``"nan"`` for one that is not finite, None for what is no number.
+    """Return a number, ``"nan"`` if it is not finite, or None if the value is not a number.
 
     >>> value_of(0.5), value_of(float("inf")), value_of("high"), value_of(True)
     (0.5, 'nan', None, None)
@@ -27,7 +27,7 @@ def value_of(value: object) -> float | str | None:
 
 
 def step_of(step: object) -> int | None:
-    """Return a step as a whole number from 0; None for what is none.
+    """Return a step as an integer from 0, or None if it is not one.
 
     >>> step_of(3), step_of(2.0), step_of(None), step_of(-1), step_of("7")
     (3, 2, None, None, None)
@@ -45,9 +45,9 @@ def step_of(step: object) -> int | None:
 
 
 def numbers_of(values: Mapping[Any, object]) -> dict[str, float | None]:
-    """Return the numbers of a mapping by name; None for one that is not finite.
+    """Return the numbers of a mapping by name, with None for a number that is not finite.
 
-    Mappings in it are taken by their names together.
+    Names of nested mappings are joined.
 
     >>> numbers_of({"loss": 0.5, "val": {"acc": float("nan")}, "text": "x"})
     {'loss': 0.5, 'val/acc': None}

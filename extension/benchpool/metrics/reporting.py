@@ -1,4 +1,4 @@
-"""Writes what a program reports into the file that the pool reads, and not too often."""
+"""Writes the metrics of a program into the file that the pool reads, with a rate limit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from benchpool.metrics.numbers import numbers_of, step_of
 
 BURST = 1_000
-"""So many reports are written as they come."""
+"""Number of reports that are written without a rate limit."""
 RATE = 20.0
-"""After that so many a second; of what comes in between the newest of each name is written."""
+"""Rate limit after that, in reports per second; in between the newest value of each name counts."""
 MOST_BYTES = 1 << 20
-"""A file that is longer is put aside, in place of the one before."""
+"""Size limit of the file, in bytes; a larger file replaces the previous rotated one."""
 
 
 def log(
@@ -28,15 +28,15 @@ def log(
 ) -> None:
     """Report numbers of this step: ``benchpool.log(loss=loss, step=step)``.
 
-    Never fails: what is no number is left out, so that reporting ends no training. A number that is
-    not finite is shown as such. After a pause a job that goes on at an older step draws over what
-    came after it; without a step the numbers follow each other.
+    Never raises: values that are not numbers are left out, so that reporting ends no training.
+    Numbers that are not finite are shown as such. If a job resumes at an older step after a pause,
+    its new values replace the later ones. Without a step, the reports are numbered in order.
 
     Args:
-        values: Numbers by name, for names that Python does not take: ``{"train/loss": 0.5}``.
-        step: Whole number from 0; of those named in a training, the one that rises.
-        all_ranks: Report in every process of the job, under names of their own; else the first
-            process speaks for all.
+        values: Numbers by name, for names that are not valid in Python: ``{"train/loss": 0.5}``.
+        step: Integer from 0 that rises through the whole training.
+        all_ranks: Report from every process of the job, under separate names. By default only the
+            first process reports.
     """
     global by_program
     by_program = True
@@ -44,11 +44,11 @@ def log(
 
 
 by_program = False
-"""True once the program has reported by itself."""
+"""True after the program has reported metrics itself."""
 
 
 def tell(values: Mapping[str, object], step: object, *, all_ranks: bool = False) -> None:
-    """Report, see ``log``."""
+    """Report values, see ``log``."""
     rank = _rank()
     if rank and not all_ranks:
         return
@@ -60,7 +60,7 @@ def tell(values: Mapping[str, object], step: object, *, all_ranks: bool = False)
 
 
 def _rank() -> int:
-    """Return which process of the job this is, 0 for the first or only one."""
+    """Return the number of this process in the job; 0 for the first or only one."""
     for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
         if (text := os.environ.get(name, "")).isdecimal():
             return int(text)
@@ -69,7 +69,7 @@ def _rank() -> int:
 
 
 class MetricWriter:
-    """Appends lines to the file of ``BENCHPOOL_METRICS_FILE``; nothing outside a job."""
+    """Writer of lines to the file ``BENCHPOOL_METRICS_FILE``; does nothing outside a job."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class MetricWriter:
         self._timer: threading.Timer | None = None
 
     def report(self, values: Mapping[str, float | None], step: int | None) -> None:
-        """Write these values now, or soon."""
+        """Write these values now, or after a short delay."""
         if not os.environ.get("BENCHPOOL_METRICS_FILE"):
             return
         at = time.time()
@@ -93,13 +93,13 @@ class MetricWriter:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting values."""
         with self._lock:
             self._timer = None
             self._write()
 
     def begin_anew(self) -> None:
-        """Forget what waits: in a process that was forked, its parent writes it."""
+        """Discard the waiting values in a forked process, since its parent writes them."""
         self.__init__()  # type: ignore[misc]
 
     def _has_room(self) -> bool:
@@ -112,7 +112,7 @@ class MetricWriter:
         return True
 
     def _write(self) -> None:
-        """Write one line for each step and time that waits."""
+        """Write one line for each waiting step and time."""
         path = os.environ.get("BENCHPOOL_METRICS_FILE")
         waiting, self._waiting = self._waiting, {}
         together: dict[tuple[int | None, float], dict[str, float | None]] = {}
@@ -132,7 +132,7 @@ def _line(step: int | None, at: float, values: Mapping[str, float | None]) -> st
 
 def _append(path: str, data: bytes) -> None:
     try:
-        # Processes of one worker append to the same file: the first of them puts it aside.
+        # Processes of one worker append to the same file: the first of them rotates it.
         if os.environ.get("LOCAL_RANK", "0") == "0" and _size(path) > MOST_BYTES:
             os.replace(path, f"{path}.before")
         with open(path, "ab", buffering=0) as file:

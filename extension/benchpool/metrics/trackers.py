@@ -1,8 +1,8 @@
-"""Runs of MLflow, Trackio and TensorBoard that go on when a paused job does; links to them.
+"""Runs of MLflow, Trackio and TensorBoard that continue when a paused job resumes, and their links.
 
-Each has a place where a run is begun; there a job's run gets the same name in every attempt. What
-the program says itself is kept, and only the first process of the first worker is concerned. What
-goes wrong in looking for a run is left out: then it begins as without us.
+Where a library begins a run, a job's run gets the same name in every attempt. Names chosen by the
+program stay. Only the first process of the first worker does this. If the search for a run fails,
+the error is suppressed and the library begins the run as it would without benchpool.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from benchpool.metrics import begun_runs
 from benchpool.metrics.close_runs import ENDS
 
 JOB, RUN = "benchpool.job", "benchpool.run"
-"""Tags of MLflow's runs: the job's id, and the name that the program gave the run."""
+"""Tags of MLflow's runs: the job's ID, and the name that the program gave the run."""
 NOTE = "mlflow.note.content"
 
 
 def is_first(variables: Mapping[str, str]) -> bool:
-    """Tell whether this process speaks for the job.
+    """Return whether this process reports for the job.
 
     >>> is_first({"BENCHPOOL_JOB_ID": "j", "NODE_RANK": "0"})
     True
@@ -38,7 +38,7 @@ def is_first(variables: Mapping[str, str]) -> bool:
 
 
 def attach(library: str, module: Any) -> None:
-    """Name the runs of a library that has just been imported. Errors: whatever it has become."""
+    """Hook into a library that has just been imported. May raise any error of the library."""
     if is_first(os.environ):
         ATTACH[library](module)
 
@@ -47,7 +47,7 @@ def attach(library: str, module: Any) -> None:
 
 
 def _mlflow(fluent: Any) -> None:
-    """Let a run go on that an earlier attempt began, and end it as what it is."""
+    """Resume the run that an earlier attempt began, and end it with the job's real outcome."""
     begin, end = fluent.start_run, fluent.end_run
     takes, search = inspect.signature(begin), _search(fluent)
     begun: set[str] = set()
@@ -59,9 +59,9 @@ def _mlflow(fluent: Any) -> None:
             asked = takes.bind(*args, **kwargs).arguments
             chosen = None if fluent.active_run() else _chosen(search, asked, begun)
         except Exception:
-            chosen = None  # a tracker that does not answer says so where the run is begun
+            chosen = None  # a tracker that does not answer reports it when the run begins
         run = begin(*args, **kwargs) if chosen is None else begin(**chosen)
-        with suppress(Exception):  # what cannot be told is not linked to, and not closed by us
+        with suppress(Exception):  # an unreported run has no link and is not closed here
             _tell_of(run, fluent)
         return run
 
@@ -76,13 +76,13 @@ def _mlflow(fluent: Any) -> None:
         return answer
 
     fluent.start_run, fluent.end_run = start_run, end_run
-    atexit.register(leaving.append, True)  # before the library's own end, which came earlier
+    atexit.register(leaving.append, True)  # runs before the library's handler
 
 
 def _chosen(
     search: Callable[..., Any], asked: Mapping[str, Any], begun: set[str]
 ) -> dict[str, Any] | None:
-    """Return with what a run is begun; None where the program chose it, or a second one begins."""
+    """Return the arguments for a run, or None for a run chosen by the program or a second run."""
     within = any(asked.get(name) for name in ("run_id", "nested", "parent_run_id"))
     name = asked.get("run_name") or ""
     if within or os.environ.get("MLFLOW_RUN_ID") or name in begun:
@@ -104,7 +104,7 @@ def _chosen(
 
 
 def _tell_of(run: Any, fluent: Any) -> None:
-    """Tell the pool of a run. Errors: whatever the library has become."""
+    """Report a run to the pool. May raise any error of the library."""
     store = str(fluent.MlflowClient().tracking_uri)
     page = f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
     url = f"{store.rstrip('/')}/{page}" if store.startswith(("https://", "http://")) else None
@@ -114,7 +114,11 @@ def _tell_of(run: Any, fluent: Any) -> None:
 
 
 def _search(fluent: Any) -> Callable[..., Any]:
-    """Return what finds runs of an experiment, or of the current one. Errors: AttributeError."""
+    """Return a function that finds runs of an experiment, by default the current one.
+
+    Raises:
+        AttributeError: The library has changed.
+    """
     active, client = fluent._get_experiment_id, fluent.MlflowClient
 
     def search(experiment: Any, filters: str) -> Any:
@@ -127,7 +131,7 @@ def _search(fluent: Any) -> Callable[..., Any]:
 
 
 def _trackio(module: Any) -> None:
-    """Give a run without a name that of its job; an attempt that is not the first resumes."""
+    """Give an unnamed run the name of its job. Attempts after the first resume it."""
     begin = module.init
     takes = inspect.signature(begin)
     begun: set[str] = set()
@@ -136,7 +140,7 @@ def _trackio(module: Any) -> None:
     def init(*args: Any, **kwargs: Any) -> Any:
         asked = dict(takes.bind(*args, **kwargs).arguments)
         name = asked.get("name") or _name_of_job()
-        # A second run without a name is another one, and gets its name from the library.
+        # A second unnamed run is a different one, and gets its name from the library.
         if name in begun:
             return begin(*args, **kwargs)
         begun.add(name)
@@ -159,13 +163,13 @@ def _name_of_job() -> str:
 
 
 def _wandb(module: Any) -> None:
-    """Tell the pool where a run is looked at; its name comes by the environment."""
+    """Report the address of a run to the pool. The run's name comes from the environment."""
     begin = module.init
 
     @wraps(begin)
     def init(*args: Any, **kwargs: Any) -> Any:
         run = begin(*args, **kwargs)
-        with suppress(Exception):  # offline a run has no address
+        with suppress(Exception):  # an offline run has no address
             begun_runs.begun("wandb", run.id, url=run.url, closable=False)
         return run
 
@@ -176,7 +180,7 @@ def _wandb(module: Any) -> None:
 
 
 def _tensorboard(module: Any) -> None:
-    """Let event files lie in one folder for all attempts, where the program names none."""
+    """Keep event files of all attempts in one folder, unless the program names a folder."""
     begin = module.SummaryWriter.__init__
 
     @wraps(begin)

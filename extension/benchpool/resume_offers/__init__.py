@@ -1,4 +1,4 @@
-"""What to write so that a training goes on where it was: the lines, with the names of its code."""
+"""Suggested lines that let a training resume where it was, with the names of its code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ANY = (
     "from benchpool import checkpoint\n\n"
     "for step in checkpoint.loop(range(N), model=model, optimizer=optimizer):"
 )
-"""For code whose training is not recognised."""
+"""Suggestion for code whose training is not recognised."""
 
 
 def lines_for(trees: Sequence[ast.Module]) -> str:
-    """Return the lines that make a training go on after a pause, in the words of its code.
+    """Return the lines that let a training resume after a pause, with the names of its code.
 
     >>> print(lines_for([ast.parse("trainer = transformers.Trainer(net)")]))
     from benchpool.checkpoint.huggingface import HuggingFacePauses, latest

@@ -1,4 +1,4 @@
-"""Which names a loop's code binds, changes, calls and needs, read from its text."""
+"""Names that a loop's code binds, changes, calls and needs, read from its text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from benchpool.cells import expressions
 
 UNKNOWN = ast.Name("?", ast.Load())
-"""Stands for a value of which the text says nothing."""
+"""Stands for a value that the text does not show."""
 
 _ONLY_READ = frozenset({"print", "display", "len", "sum", "min", "max"})
 
 
 def bound(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that statements bind, with its value; ``UNKNOWN`` where none is seen."""
+    """Yield each name that statements bind, with its value, or ``UNKNOWN`` if it is not visible."""
     for statement in statements:
         match statement:
             case ast.Assign(targets=targets, value=value):
@@ -41,7 +41,7 @@ def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]
 
 
 def stored(loop: ast.For) -> Iterator[str]:
-    """Yield names that the loop's lines bind, or whose items they set."""
+    """Yield the names that the loop's lines bind, or whose items they set."""
     for node in _inside(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -50,7 +50,7 @@ def stored(loop: ast.For) -> Iterator[str]:
 
 
 def needed(loop: ast.For) -> set[str]:
-    """Return the names that the loop's lines read, those of ``x += 1`` too."""
+    """Return the names that the loop's lines read, including those of ``x += 1``."""
     found: set[str] = set()
     for node in _inside(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -61,7 +61,7 @@ def needed(loop: ast.For) -> set[str]:
 
 
 def called(loop: ast.For) -> Iterator[str]:
-    """Yield names that a call may change: a method's own, and what a lost call is given."""
+    """Yield names that a call may change: receivers of methods, arguments of unused calls."""
     for node in _inside(loop):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield from expressions.chain_of(node.func)[:1]
@@ -73,7 +73,7 @@ def called(loop: ast.For) -> Iterator[str]:
 
 
 def sets_attributes(loop: ast.For) -> bool:
-    """Return whether the loop's lines set what an object has."""
+    """Return whether the loop's lines set attributes of objects."""
     return any(
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         for node in _inside(loop)

@@ -1,4 +1,4 @@
-"""What a training changes step by step, by the names that its code has for it."""
+"""Objects that a training changes step by step, by their names in its code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EMPTY = frozenset({"list", "dict", "set", "deque", "defaultdict", "Counter"})
 
 
 def changed(statements: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yield models, then optimizers, schedules and scalers, by their names in the code."""
+    """Yield the names of models, then of optimizers, schedules and scalers."""
     calls = [call for statement in statements for call in calls_in(statement)]
     for methods in (_PARAMETERS, _STEPS):
         for call in calls:
@@ -26,7 +26,7 @@ def changed(statements: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def gathered(loop: TrainingLoop) -> Iterator[str]:
-    """Yield the lists, dicts and sets made before the loop that it puts something into."""
+    """Yield the lists, dicts and sets made before the loop to which it adds items."""
     made = {name for name, value in _bound(loop.before) if _is_empty(value)}
     for name in put_into(loop.around, items=True):
         if name in made:
@@ -34,7 +34,7 @@ def gathered(loop: TrainingLoop) -> Iterator[str]:
 
 
 def put_into(loop: ast.For, *, items: bool = False) -> Iterator[str]:
-    """Yield names into which a loop puts something by a method, with ``items`` by an index too."""
+    """Yield names to which a loop adds items by a method, with ``items`` also by an index."""
     for node in ast.walk(loop):
         if isinstance(node, ast.Call) and method_of(node) in _GATHERS:
             chain = expressions.chain_of(node.func)
@@ -50,7 +50,7 @@ def put_into(loop: ast.For, *, items: bool = False) -> Iterator[str]:
 
 
 def numbers(loop: TrainingLoop) -> list[str]:
-    """Return the numbers set before the loop that it changes: they are not carried."""
+    """Return the numbers set before the loop that it changes; they are not carried."""
     known = {name for name, value in _bound(loop.before) if _is_number(value)}
     stored = {
         node.id

@@ -1,4 +1,4 @@
-"""Trainings by Hugging Face's Trainer, Lightning and Keras: their own lines with our callback."""
+"""Trainings with Hugging Face's Trainer, Lightning or Keras: their lines with a callback added."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _KERAS = ("keras", "tensorflow", "tf_keras")
 
 
 def lines_for(trees: Sequence[ast.Module]) -> str:
-    """Return the lines for the first of these that the code uses; empty for none."""
+    """Return the lines for the first of these frameworks that the code uses; empty for none."""
     code = Code(trees)
     return _huggingface(code) or _lightning(code) or _keras(code)
 
 
 class Code:
-    """What a training's code imports, assigns and calls."""
+    """Imports, assignments and calls of a training's code."""
 
     def __init__(self, trees: Sequence[ast.Module]) -> None:
         nodes = [node for tree in trees for node in ast.walk(tree)]
@@ -29,21 +29,21 @@ class Code:
         self.made = dict(_made(nodes))
 
     def origin(self, call: ast.Call) -> Chain:
-        """Return what is called, from its package on where it was imported."""
+        """Return the dotted name of the callee, from the package it was imported from."""
         chain = expressions.chain_of(call.func)
         return (*self._origins.get(chain[0], (chain[0],)), *chain[1:]) if chain else ()
 
     def uses(self, packages: Sequence[str]) -> bool:
-        """Tell whether it imports one of these packages."""
+        """Return whether it imports one of these packages."""
         return any(chain[0] in packages for chain in self._origins.values())
 
     def written(self, call: ast.Call | None, other: ast.Call) -> str:
-        """Return another call as it stands in the place of one, with the name of its result."""
+        """Return another call written in the place of one, with the name of its result."""
         name = next((name for name, made in self.made.items() if made is call), None)
         return ast.unparse(other) if name is None else f"{name} = {ast.unparse(other)}"
 
     def makers(self, wanted: Callable[[Chain], bool]) -> Mapping[str, ast.Call]:
-        """Return the calls that made what, by the name it has."""
+        """Return the calls of matching functions, by the name of the result."""
         return {name: call for name, call in self.made.items() if wanted(self.origin(call))}
 
 
@@ -140,7 +140,7 @@ def _resumable(loader: ast.expr) -> ast.expr:
 
 
 def _with_callback(call: ast.Call) -> ast.Call:
-    """Return a call with our callback behind those that it has."""
+    """Return a call with benchpool's callback added after its own."""
     had = next((one.value for one in call.keywords if one.arg == "callbacks"), None)
     saving = _expression("saving")
     if had is None:
@@ -153,7 +153,7 @@ def _with_callback(call: ast.Call) -> ast.Call:
 
 
 def _with(call: ast.Call, name: str, value: ast.expr) -> ast.Call:
-    """Return a call with a keyword argument in the place of its own, or behind all."""
+    """Return a call with a keyword argument replaced, or added at the end."""
     keywords = [ast.keyword(it.arg, value if it.arg == name else it.value) for it in call.keywords]
     if all(it.arg != name for it in keywords):
         keywords.append(ast.keyword(name, value))

@@ -1,4 +1,4 @@
-"""Trainings by a loop of their own: that loop as ``checkpoint.loop``, with what it changes."""
+"""Trainings with their own loop: that loop as ``checkpoint.loop``, with what it changes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from benchpool.resume_offers import carried_names, training_loops
 
 
 def lines_for(trees: Sequence[ast.Module]) -> str:
-    """Return the loop's first lines as they would be.
+    """Return the first lines of the changed loop.
 
-    Empty where there is no such loop, or nothing that it changes is seen.
+    Empty if there is no such loop, or if nothing that it changes is visible.
 
     >>> code = "net = Net()\\nfor x in data:\\n    loss(net(x)).backward()\\n    opt.step()"
     >>> print(lines_for([ast.parse("opt = Adam(net.parameters())\\n" + code)]))
@@ -37,7 +37,7 @@ def lines_for(trees: Sequence[ast.Module]) -> str:
 
 
 def _named(carried: Iterable[str]) -> str:
-    """Return objects as keyword arguments, each under a name of its own.
+    """Return objects as keyword arguments with unique names.
 
     >>> _named(["self.net", "loss", "other.net"])
     ', net=self.net, loss=loss, other_net=other.net'

@@ -1,4 +1,4 @@
-"""Trainings written out in numbers and arrays: what each turn changes is kept in a dict."""
+"""Trainings written with numbers and arrays: the changes of each turn are kept in a dict."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NUMBERS = frozenset({"float", "int", "len", "sum", "min", "max", "abs", "round"
 
 @dataclass(frozen=True, slots=True)
 class PlainLoop:
-    """A loop that sets names anew which were bound before it.
+    """Loop that rebinds names which were bound before it.
 
     Attributes:
-        changed: Those names: numbers, arrays, lists of them. ``carried``: what is carried as it
-            is: lists and dicts that it fills, generators that it draws from.
+        changed: Those names: numbers, arrays, lists of them.
+        carried: Objects carried as they are: lists and dicts that it fills, random generators.
     """
 
     loop: ast.For
@@ -30,9 +30,9 @@ class PlainLoop:
 
 
 def lines_for(trees: Sequence[ast.Module]) -> str:
-    """Return the lines around the last such loop, as they would be.
+    """Return the lines around the last such loop, rewritten.
 
-    Empty where there is none, or where it changes what cannot be known from its text.
+    Empty if there is none, or if it changes objects that its text does not show.
 
     >>> code = "w = 0.0\\nfor step in range(9):\\n    w = w - 0.1 * step"
     >>> print(lines_for([ast.parse(code)]))
@@ -68,10 +68,10 @@ def lines_for(trees: Sequence[ast.Module]) -> str:
 
 
 def find(statements: Sequence[ast.stmt], around: Mapping[str, ast.expr]) -> PlainLoop | None:
-    """Return the last loop that is known to change numbers and arrays, and nothing else.
+    """Return the last loop that is known to change only numbers and arrays, or None.
 
     Args:
-        around: What names of the code around stand for.
+        around: Values of the names in the surrounding code.
     """
     found = None
     values = dict(around)
@@ -108,7 +108,7 @@ def _read(loop: ast.For, values: Mapping[str, ast.expr]) -> PlainLoop | None:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """Return whether a value is seen to be a number, a text, an array, or a list of such."""
+    """Return whether a value is visibly a number, a string, an array, or a list of these."""
     match value:
         case ast.Constant(value=bool() | int() | float() | str() | None):
             return True
@@ -138,7 +138,7 @@ def _is_generator(value: ast.expr) -> bool:
 
 
 def _unused(name: str, trees: Sequence[ast.Module]) -> str:
-    """Return a name that the code does not have."""
+    """Return a name that the code does not use."""
     taken = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
     while name in taken:
         name += "_"

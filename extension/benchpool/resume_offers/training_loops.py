@@ -1,4 +1,4 @@
-"""Where a training goes through its steps: the loop around them, and those in it."""
+"""Loops of a training: the loop around its steps, and the nested ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool.cells import expressions
 
 @dataclass(frozen=True, slots=True)
 class TrainingLoop:
-    """The outermost loop of a training, those in it, and the statements before it."""
+    """Outermost loop of a training, the nested loops, and the statements before it."""
 
     around: ast.For
     inside: tuple[ast.For, ...]
@@ -19,7 +19,7 @@ class TrainingLoop:
 
 
 def find(statements: Sequence[ast.stmt]) -> TrainingLoop | None:
-    """Return the loop around all steps; a loop that calls the function with the steps is one."""
+    """Return the loop around all steps, also if it calls the function that contains the steps."""
     for number, statement in enumerate(statements):
         if isinstance(statement, ast.For) and _learns(statement):
             return TrainingLoop(statement, tuple(_within(statement)), tuple(statements[:number]))
@@ -54,13 +54,13 @@ def _calling(name: str, statements: Sequence[ast.stmt]) -> TrainingLoop | None:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statements inside one: of a function, a class, an ``if``, ``with`` or ``try``."""
+    """Yield the statements inside a function, a class, an ``if``, ``with`` or ``try``."""
     for name in ("body", "orelse", "finalbody"):
         yield from getattr(statement, name, [])
 
 
 def _within(loop: ast.For) -> Iterator[ast.For]:
-    """Yield the loop inside a loop that learns, and that in it."""
+    """Yield the nested loops of a training loop, from the outside in."""
     for node in loop.body:
         for each in [node, *_blocks(node)]:
             if isinstance(each, ast.For) and _learns(each):
@@ -74,7 +74,7 @@ def _learns(loop: ast.For) -> bool:
 
 
 def calls_in(statement: ast.stmt) -> list[ast.Call]:
-    """Return the calls in a statement, in the order of its text."""
+    """Return the calls in a statement, in source order."""
     found = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
     return sorted(found, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0))
 

@@ -1,4 +1,4 @@
-"""Where in the notebook a line of a traceback is: by the cell's number on the sender's screen."""
+"""Positions of traceback lines in the notebook, by the cell numbers on the submitter's screen."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _BY_COUNT = re.compile(
     r"(?:Cell|Input) In ?\[(?P<count>\d+)\]"
     r"(?:, (?:line (?P<line>\d+)|in <cell line: (?P<first>\d+)>))?"
 )
-"""As IPython names a cell: by how many ran before it."""
+"""IPython's name of a cell: the number of cells that ran before it."""
 
 _BY_FILE = re.compile(
     r"(?P<file>File \")?(?P<path>/[^\s\"]*/ipykernel_\d+/(?P<code>\d+)\.py)"
     r"(?:(?(file)\", line |:)(?P<line>\d+))?"
 )
-"""As Python names a cell: by a file that is named after what it holds and is not there."""
+"""Python's name of a cell: a file that does not exist, named after a hash of the cell."""
 
 
 class CellPlaces:
-    """Numbers of cells, by what kernels call them.
+    """Cell numbers by the names that kernels give to cells.
 
     >>> places = CellPlaces()
     >>> places.begins(5, "x = 1", 4)
@@ -34,18 +34,18 @@ class CellPlaces:
         self._by_code: dict[str, int] = {}
 
     def begins(self, number: int, source: str, count: int) -> None:
-        """Learn that the notebook's cell ``number`` runs, as the kernel's number ``count``."""
+        """Record that the notebook's cell ``number`` runs with the kernel's number ``count``."""
         self._by_count[str(count)] = number
         name = _name_of(source)
         if name is not None:
             self._by_code[name] = number
 
     def said(self, text: str) -> str:
-        """Return a traceback of IPython with the cells by their numbers."""
+        """Return an IPython traceback with the notebook's cell numbers."""
         return _BY_COUNT.sub(lambda found: _place(found, self._by_count, found["count"]), text)
 
     def printed(self, text: str) -> str:
-        """Return what a program printed with the cells by their numbers.
+        """Return a program's output with the notebook's cell numbers.
 
         >>> places = CellPlaces()
         >>> places._by_code = {"160": 5}
@@ -68,10 +68,10 @@ def _place(found: re.Match[str], known: Mapping[str, int], name: str) -> str:
 
 
 def _name_of(source: str) -> str | None:
-    """Return how ipykernel names the file of a cell; None where that is not known."""
+    """Return ipykernel's file name for a cell, or None if unknown."""
     try:
         from ipykernel.compiler import get_tmp_hash_seed, murmur2_x86
 
         return str(murmur2_x86(source, get_tmp_hash_seed()))
     except (ImportError, TypeError, ValueError):
-        return None  # another version may do it otherwise; then the file's name is left
+        return None  # other versions may differ; then the file name stays

@@ -1,7 +1,7 @@
-"""Which cell runs and how far its bars are, until the notebook reports its own progress.
+"""Progress of a run, by its cells and progress bars, until the notebook reports its own progress.
 
-Cells differ in how long they take, so that their number is no share of the work: a notebook of one
-cell would stand at 0 % until its end. A bar is a share of it only in the last cell.
+Cells take different times, so their number is no share of the work: a notebook of one cell would
+stay at 0 % until its end. A bar counts as a share of the work only in the last cell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EVERY_S = 1.0
 
 
 class CellProgress:
-    """Writes the progress file, and lets go of it once somebody else has written it."""
+    """Writer of the progress file; it stops once another writer has changed the file."""
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
@@ -35,7 +35,7 @@ class CellProgress:
         self._report(None, self._which)
 
     def drawn(self, text: str, now: float) -> None:
-        """Look for bars in what the running cell prints; ``now``: seconds of a clock."""
+        """Search for progress bars in the output of the running cell. ``now``: clock in seconds."""
         bar = self._bars.take(text.encode("utf-8", "replace"), now)
         if bar is None or (now < self._next_at and bar.full < 1.0):
             return

@@ -1,4 +1,4 @@
-"""What the text of cells says of a run: the seeds that it sets, and the files that it names."""
+"""Facts of a run from the text of its cells: the seeds that it sets and the files that it names."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SEEDS = frozenset(
         *("seed_everything", "default_rng", "RandomState", "SeedSequence", "PRNGKey", "key"),
     }
 )
-"""Last parts of the calls that set a seed; ``key`` is ``jax.random.key``."""
+"""Last words of the calls that set a seed; ``key`` is ``jax.random.key``."""
 
 MOST_SEEDS, MOST_DATA = 100, 100
 HASHED_BYTES = 64 << 20
-"""A larger file is named with its size alone."""
+"""Maximum size of a file that is hashed, in bytes; of a larger file only the size is recorded."""
 
 _SECRETS = Patterns("\n".join(SECRETS).encode())
 
 
 def seeds_of(cells: Iterable[tuple[int, str]]) -> list[Seed]:
-    """Return the seeds that cells set, by their numbers, in order.
+    """Return the seeds that cells set, with the cell numbers, in order.
 
     >>> seeds_of([(3, "torch.manual_seed(0); rng = np.random.default_rng(SEED + 1)")])
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -49,7 +49,7 @@ def _seeds(number: int, text: str) -> Iterator[Seed]:
 
 
 def data_of(texts: Iterable[str], folder: Path) -> list[KnownFile]:
-    """Return the files that code names by literal paths, with their digests. Reads files."""
+    """Return the files that code names by literal paths, with their digests. Reads the files."""
     names = dict.fromkeys(name for text in texts for name in _literals(text))
     found = (known(folder / name, name) for name in names)
     return sorted((each for each in found if each is not None), key=lambda it: it.path)[:MOST_DATA]
@@ -64,7 +64,7 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def known(file: Path, name: str) -> KnownFile | None:
-    """Return a plain file with its digest; None for what is none, or may hold a secret."""
+    """Return a regular file with its digest; None for other files, or if it may hold a secret."""
     if _SECRETS.decide(file.name.encode(), folder=False):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The command line of the runner."""
+"""Command line of the runner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANY = (
 
 
 def main(words: Sequence[str]) -> int:
-    """Run what the words say; return the exit status."""
+    """Run the command given by the words and return the exit status."""
     options = _parser().parse_args(words)
     output = Path(options.output or os.environ.get("BENCHPOOL_OUTPUT_DIR") or ".")
     try:
@@ -34,7 +34,7 @@ def main(words: Sequence[str]) -> int:
     sent = notebook.metadata.get("benchpool")
     sent = sent if isinstance(sent, dict) else {}
     modules = sources_of(sent)
-    sent.pop("modules", None)  # the executed copy is of the cells
+    sent.pop("modules", None)  # the executed copy contains only the cells
     packages = sent.pop("overlay", None)
     name = _name(options.name or Path(options.notebook).name, os.environ.get("NODE_RANK", "0"))
     output.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _name(name: str, worker: str) -> str:
-    """Return the file name of the copy: each worker of a gang has its own.
+    """Return the file name of the copy: each worker of a gang has a separate one.
 
     >>> _name("book.ipynb", "0"), _name("book.ipynb", "2")
     ('book.ipynb', 'book.worker-2.ipynb')

@@ -1,4 +1,4 @@
-"""The commit of a folder and how its files differ from it, as git says it, without secrets."""
+"""Git commit of a folder and the diff of its files, without secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.client.exclusions import SECRETS
 from benchpool_scheduler.contract.run_environment import Commit
 
 DIFFERENCE = 256 << 10
-"""Characters of the difference that are kept."""
+"""Maximum length of the recorded diff, in characters."""
 
 GIT_S = 20.0
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
@@ -28,7 +28,7 @@ _KEYS = re.compile(r"\b(?:hf_|gh[pousr]_|github_pat_|sk-|xox[abp]-|AKIA|glpat-)[
 
 
 def commit_of(folder: Path) -> Commit | None:
-    """Return the commit that a folder is at; None outside a repository, or without git."""
+    """Return the commit of a folder, or None outside a repository or without git."""
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return None
@@ -44,7 +44,7 @@ def commit_of(folder: Path) -> Commit | None:
 
 
 def without_secrets(text: str) -> str:
-    """Return text without what looks like keys and passwords.
+    """Return text with strings that look like keys and passwords removed.
 
     >>> without_secrets("+WANDB_API_KEY = 'abc'; x = 1")
     '+WANDB_API_KEY = …'

@@ -1,4 +1,4 @@
-"""Puts the values of its parameters into a notebook, before it runs."""
+"""Inserts the values of its parameters into a notebook before it runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def filled(notebook: nbformat.NotebookNode, values: str | None) -> nbformat.NotebookNode:
-    """Return a notebook with these values; without any it is as it was.
+    """Return a notebook with these values, or unchanged without values.
 
     Args:
-        values: By name, as JSON.
+        values: Values by name, as JSON.
 
     Raises:
-        CannotStart: It has no such parameter, or one of another type.
+        CannotStart: It has no such parameter, or a value has the wrong type.
     """
     if values is None:
         return notebook

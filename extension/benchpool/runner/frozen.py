@@ -1,4 +1,4 @@
-"""Lays down the modules that came with a notebook, so that the job's Pythons find them so."""
+"""Writes the modules sent with a notebook to disk, so that the job's Pythons import them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool.runner import frozen_imports
 
 
 def sources_of(sent: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sources, by path, that the metadata of a notebook has; nothing odd among them.
+    """Return the valid sources by path from the metadata of a notebook.
 
     >>> sources_of({"modules": {"/a/b.py": "x = 1", "b.py": "", "/c.py": 3}})
     {'/a/b.py': 'x = 1'}
@@ -31,7 +31,7 @@ def sources_of(sent: Mapping[str, Any]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def frozen(sources: Mapping[str, str]) -> Iterator[None]:
-    """Let every Python that is started from here on have these modules as they were sent."""
+    """Let every Python started in this context import these modules as they were sent."""
     if not sources:
         yield
         return

@@ -1,9 +1,9 @@
-"""Modules as they stood when the job was sent, in every Python of the job.
+"""Import hook that gives every Python of the job the modules as they were at submission.
 
-The runner lays this file down as ``sitecustomize.py``, with ``modules.json`` and the sources beside
-it. Python finds modules as always; only what it reads of a file that is listed is the kept source,
-so that an edit, or a branch that is checked out meanwhile, changes nothing. ``__file__`` stays that
-of the file. Standard library only, for every Python from 3.9.
+The runner writes this file as ``sitecustomize.py``, with ``modules.json`` and the sources beside
+it. Python finds modules as usual. For a listed file, it reads the stored source instead, so that a
+later edit or checkout changes nothing. ``__file__`` stays that of the original file. Standard
+library only, for every Python from 3.9.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ LIST = "modules.json"
 
 
 class FrozenLoader(SourceFileLoader):
-    """Loads a module from the source that was kept of its file."""
+    """Loader that loads a module from the stored source of its file."""
 
     def __init__(self, name: str, path: str, kept: str) -> None:
         super().__init__(name, path)
         self._kept = kept
 
     def get_data(self, path: str) -> bytes:
-        """Return the kept source of the module, and other data as it is there."""
+        """Return the stored source of the module, and any other data as it is on disk."""
         with open(self._kept if path == self.path else path, "rb") as file:
             return file.read()
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile it anew: what Python keeps compiled may be of another source."""
+        """Compile the source without bytecode caches, which may belong to another source."""
         return self.source_to_code(self.get_data(self.path), self.path)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run it; tracebacks show its lines from the kept source too."""
+        """Run the module; tracebacks show the lines of the stored source."""
         import linecache
 
         text = importlib.util.decode_source(self.get_data(self.path))
@@ -45,14 +45,14 @@ class FrozenLoader(SourceFileLoader):
 
 
 class FrozenFinder:
-    """Finds the modules whose sources are kept; ``kept``: the copies by the real path."""
+    """Finder of modules with stored sources. ``kept``: the copies by real path."""
 
     def __init__(self, kept: dict[str, str]) -> None:
         self._kept = kept
         self._names = {_name(path) for path in kept}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return how a module is loaded; None for one that is not kept."""
+        """Return the spec of a stored module, or None for any other."""
         if name.rpartition(".")[2] not in self._names:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -69,7 +69,7 @@ class FrozenFinder:
         )
 
     def _gone(self, name: str, path: Any) -> str | None:
-        """Return where a module was whose file is not there any more."""
+        """Return the former path of a module whose file no longer exists, or None."""
         tail = name.rpartition(".")[2]
         for folder in sys.path if path is None else path:
             for file in (f"{tail}/__init__.py", f"{tail}.py"):
@@ -85,15 +85,15 @@ def _name(path: str) -> str:
 
 
 def install(folder: str) -> None:
-    """Let this Python find what is kept in a folder."""
+    """Let this Python find the modules stored in a folder."""
     with open(os.path.join(folder, LIST), encoding="utf-8") as file:
         kept = {path: os.path.join(folder, name) for path, name in json.load(file).items()}
     sys.meta_path.insert(0, FrozenFinder(kept))
 
 
 def _other_customization(folder: str) -> None:
-    """Run the ``sitecustomize`` that this one stands before."""
-    # Only what comes later: one that stands before this one has run, and has led here.
+    """Run the next ``sitecustomize`` on the path, if there is one."""
+    # Only later entries: an earlier ``sitecustomize`` has already run, and has led here.
     places = [os.path.abspath(each) for each in sys.path]
     after = sys.path[places.index(folder) + 1 :] if folder in places else []
     spec = PathFinder.find_spec("sitecustomize", after)

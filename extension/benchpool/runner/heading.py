@@ -1,4 +1,4 @@
-"""The first cell of an executed copy: which job, attempt and time it is of."""
+"""First cell of an executed copy, with its job, attempt and start time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import datetime
 import nbformat
 
 CELL = "benchpool-executed-copy"
-"""Id of that cell."""
+"""ID of that cell."""
 
 
 def heading_of(environment: Mapping[str, str], path: object, begun: datetime) -> str | None:
-    """Return what the cell says, in Markdown; None outside a job.
+    """Return the text of the cell in Markdown, or None outside a job.
 
     Args:
-        path: The sender's notebook, where it is known.
-        begun: Start of this attempt, with its zone.
+        path: The submitter's notebook, if known.
+        begun: Start of this attempt, with a time zone.
 
     >>> from datetime import timezone
     >>> job = {"BENCHPOOL_JOB_ID": "3fk2hq7ab", "BENCHPOOL_JOB_NAME": "tra`in"}
@@ -35,10 +35,10 @@ def heading_of(environment: Mapping[str, str], path: object, begun: datetime) ->
 
 
 def with_heading(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:
-    """Return a notebook with that cell before all others; the notebook itself stays as it is."""
+    """Return a copy of a notebook with that cell in front."""
     cell = nbformat.v4.new_markdown_cell(text, id=CELL)
     if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
-        del cell["id"]  # cells have ids since 4.5
+        del cell["id"]  # cells have IDs since 4.5
     cells = [each for each in notebook.cells if each.get("id") != CELL]
     return nbformat.NotebookNode({**notebook, "cells": [cell, *cells]})
 

@@ -1,4 +1,4 @@
-"""Has the kernel keep what its cells have left by name, when they have run."""
+"""Stores the named values that the kernel's cells have left, after they have run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchpool.runner.kernels import Cells, Kernel
 from benchpool.values.untravelled import mib
 
 KEEP_S = 1800
-"""Seconds that keeping may take."""
+"""Timeout for storing values, in seconds."""
 
 _ASK = "__import__('benchpool.values.keeping', fromlist=['keep']).keep({wanted!r}, {output!r})"
 _HOW = {"state": ", its state", "pickle": ", pickled"}
 
 
 class Keeper:
-    """Asks the kernel for the values that the notebook's metadata name.
+    """Requests from the kernel the values that the notebook's metadata name.
 
     Args:
-        wanted: ``keep`` of the metadata; what it is not, nothing is kept of.
+        wanted: ``keep`` of the metadata; if it is invalid, no values are stored.
     """
 
     def __init__(self, wanted: Any, environment: Mapping[str, str]) -> None:
@@ -32,11 +32,11 @@ class Keeper:
 
     @property
     def keeps(self) -> bool:
-        """Whether there is something to ask for: only the first worker of a gang is asked."""
+        """Whether values are requested: only the first worker of a gang stores them."""
         return self._wanted is not None and self._output is not None and self._is_first
 
     async def keep(self, cells: Cells, kernel: Kernel) -> list[str] | None:
-        """Return what is said of it, line by line; None when the kernel has not answered."""
+        """Store the values and return lines for the log, or None if the kernel ended."""
         ask = _ASK.format(wanted=json.dumps(self._wanted), output=self._output)
         asking = asyncio.ensure_future(
             cells.kc.execute_interactive(
@@ -55,7 +55,7 @@ class Keeper:
 
 
 async def load(cells: Cells, folder: str) -> tuple[bool, str]:
-    """Have the kernel take the values that came along; return whether it did, and what to say."""
+    """Load the sent values into the kernel; return whether it succeeded, and a line for the log."""
     ask = f"__import__('benchpool.values.loading', fromlist=['load']).load({folder!r})"
     answer = await cells.kc.execute_interactive(
         "", silent=True, store_history=False, user_expressions={"loaded": ask}, timeout=KEEP_S
@@ -69,7 +69,7 @@ async def load(cells: Cells, folder: str) -> tuple[bool, str]:
 
 
 def said_of(answer: Mapping[str, Any]) -> list[str]:
-    """Return what to say of the kernel's answer.
+    """Return lines for the log about the kernel's answer.
 
     >>> text = '{"names": {"net": {"type": "a.Net", "form": "state", "bytes": 0}}, "left_out": {}}'
     >>> said_of({"status": "ok", "data": {"text/plain": repr(text)}})

@@ -1,6 +1,6 @@
-"""What the Python of a kernel says of itself: run by that Python, as a file, and by no other.
+"""Facts about the Python of a kernel, as a script that only that Python runs.
 
-Standard library only, for every Python from 3.9. Nothing is imported of what is installed.
+Standard library only, for every Python from 3.9. No installed package is imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST = 5000
 
 
 def _source(text: str | None) -> str | None:
-    """Return where a distribution came from (PEP 610), without a user or password."""
+    """Return the origin of a distribution (PEP 610), without a user or password."""
     if not text:
         return None
     told = json.loads(text)
@@ -35,15 +35,15 @@ def _packages() -> list[list[str | None]]:
             name, version = one.metadata["Name"], one.version
             source = _source(one.read_text("direct_url.json"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # a broken installation is none
-        # What Python finds first is what it imports.
+            continue  # a broken installation does not count
+        # Python imports the first one found.
         if name and name.lower() not in found and len(found) < MOST:
             found[name.lower()] = [str(name), str(version), source]
     return [found[key] for key in sorted(found)]
 
 
 def _torch_cuda() -> str | None:
-    """Return what PyTorch was built for, without importing it."""
+    """Return the CUDA version that PyTorch was built for, without importing it."""
     for file in metadata.files("torch") or []:
         if str(file) == "torch/version.py":
             for line in file.read_text("utf-8").splitlines():
@@ -53,7 +53,7 @@ def _torch_cuda() -> str | None:
 
 
 def main() -> None:
-    """Say it as JSON."""
+    """Print the facts as JSON."""
     try:
         cuda = _torch_cuda()
     except (OSError, ValueError, metadata.PackageNotFoundError):

@@ -1,7 +1,7 @@
-"""A kernel with a given interpreter, and the client that runs cells in it.
+"""Kernel with a given interpreter, and the client that runs cells in it.
 
-nbclient's own handling of signals is not used: it ends the kernel at once, and the output of the
-running cell is lost. Here the kernel is started and ended by our own steps, which install none.
+nbclient's own signal handling is not used: it ends the kernel at once, and the output of the
+running cell is lost. Here the kernel is started and ended without installing signal handlers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nbclient import NotebookClient
 Message = dict[str, Any]
 START_S = 120
 SOCKET_PATH = 90
-"""Longest folder for socket files; the system's limit for the whole path is 107."""
+"""Maximum length of the folder for socket files; the system limit for the whole path is 107."""
 
 
 LAUNCH = """\
@@ -36,25 +36,29 @@ def known(record):
 logging.getLogger("tornado.general").addFilter(lambda record: not known(record))
 runpy.run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)
 """
-"""Program of a kernel: ipykernel's own, without an error of its shutdown in the job's log.
+"""Program of a kernel: ipykernel's own, with one shutdown error kept out of the job's log.
 
-It may close the socket of its output before it has answered the request to shut down, and then
-logs "Socket operation on non-socket" with a traceback.
+ipykernel may close its output socket before it answers the shutdown request. Then it logs "Socket
+operation on non-socket" with a traceback.
 """
 
 
 class KernelClient(AsyncKernelClient):  # type: ignore[misc]
-    """Is ready when the kernel has answered and is heard.
+    """Kernel client that is ready when the kernel has answered and its output is received.
 
-    Jupyter's own then waits until nothing was said for 0.2 s: here what belongs to no cell that
-    runs is not heeded.
+    Jupyter's own client then also waits for 0.2 s without messages. Here messages that belong to no
+    running cell are ignored, so that wait is not needed.
     """
 
     language_info: dict[str, Any] | None = None
-    """What the kernel says of its language: name, version, how it is shown."""
+    """Description of the language by the kernel: name, version, syntax highlighting."""
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:
-        """Wait until the kernel can run cells. Errors: RuntimeError, with why it cannot."""
+        """Wait until the kernel can run cells.
+
+        Raises:
+            RuntimeError: The kernel cannot run cells; the text gives the reason.
+        """
         try:
             await asyncio.wait_for(self._answered(), timeout)
         except asyncio.TimeoutError:  # noqa: UP041 (Python 3.9)
@@ -73,7 +77,7 @@ class KernelClient(AsyncKernelClient):  # type: ignore[misc]
 
 
 class Kernels(AsyncKernelManager):  # type: ignore[misc]
-    """Starts kernels by interpreter instead of by name."""
+    """Kernel manager that starts kernels by interpreter instead of by name."""
 
     def __init__(self, interpreter: str, **options: Any) -> None:
         super().__init__(**options)
@@ -82,15 +86,15 @@ class Kernels(AsyncKernelManager):  # type: ignore[misc]
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        """The command of the kernel."""
-        # IPython answers SystemExit with advice for people at a prompt; a job has none.
+        """Command of the kernel."""
+        # IPython answers SystemExit with advice for interactive users; a job has none.
         quiet = ["-W", "ignore:To exit:UserWarning"]
         argv = [self._interpreter, *quiet, "-c", LAUNCH, "-f", "{connection_file}"]
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
 class Cells(NotebookClient):  # type: ignore[misc]
-    """Runs cells and tells of each message. ``on_message`` returns what the copy keeps."""
+    """Client that runs cells. ``on_message`` gets each message and returns the part to keep."""
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class Cells(NotebookClient):  # type: ignore[misc]
         self._on_message = on_message
 
     def process_message(self, msg: Message, cell: Any, cell_index: int) -> Any:
-        """Take one message of the kernel."""
+        """Process one message of the kernel."""
         kept = self._on_message(msg, cell_index)
         if kept is None:
             return None
@@ -113,7 +117,7 @@ class Cells(NotebookClient):  # type: ignore[misc]
 
 
 def _join_streams(outputs: list[Any]) -> None:
-    """Join the newest piece of a stream to the one before it, as a page does."""
+    """Join the newest piece of a stream to the previous one, as a page does."""
     if len(outputs) < 2:
         return
     before, last = outputs[-2:]
@@ -133,31 +137,31 @@ class Kernel:
         self._runtime = tempfile.TemporaryDirectory(prefix="benchpool-kernel-")
         inside = Path(self._runtime.name)
         options = {"connection_file": str(inside / "kernel.json")}
-        # Sockets in a folder of our own: no port that another account of this machine can reach.
+        # Sockets are in a private folder: other accounts of this machine cannot reach any port.
         if len(str(inside)) < SOCKET_PATH:
             options |= {"transport": "ipc", "ip": str(inside / "s")}
         self.manager = Kernels(interpreter, **options)
 
     async def start(self, cells: Cells, meanwhile: Callable[[], None]) -> None:
-        """Start it, and wait until it answers. ``meanwhile``: called while it starts."""
+        """Start the kernel and wait until it answers. ``meanwhile`` is called while it starts."""
         await cells.async_start_new_kernel(cwd=str(self._folder), env=dict(os.environ))
         meanwhile()
         await cells.async_start_new_kernel_client()
 
     def terminate(self) -> None:
-        """Pass SIGTERM on to the kernel itself."""
+        """Pass SIGTERM to the kernel process."""
         pid = self._pid()
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
 
     def status(self) -> int | None:
-        """Return how a dead kernel ended, as ``Popen.returncode`` says it."""
+        """Return a dead kernel's exit status, in the form of ``Popen.returncode``, else None."""
         process = getattr(self.manager.provisioner, "process", None)
         code: int | None = None if process is None else process.poll()
         return code
 
     async def end(self, cells: Cells) -> None:
-        """End it, politely while it answers."""
+        """End the kernel, with a shutdown request if it still answers."""
         if cells.kc is not None:
             cells.kc.stop_channels()
         if self.manager.has_kernel:

@@ -1,4 +1,4 @@
-"""What the kernel says: as text for the log, and how much of it the executed copy keeps."""
+"""Messages of the kernel: their text for the log, and the part that the executed copy keeps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 KEPT_TEXT = 1 << 20
 KEPT_RICH = 32 << 20
-"""Characters of one cell's streams, and of its figures and tables, in the executed copy."""
+"""Limits for one cell in the executed copy, in characters: its streams, its figures and tables."""
 
 _LINE = re.compile(r"Cell In\s?\[[^\]]*\], line (\d+)")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 def text_of(kind: str, content: Mapping[str, Any]) -> str:
-    r"""Return a message as text for the log; empty for one that says nothing.
+    r"""Return a message as text for the log; empty if it has none.
 
     >>> text_of("stream", {"name": "stdout", "text": "loss 1\n"})
     'loss 1\n'
@@ -36,7 +36,7 @@ def plain(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    r"""Return what an exception says, in one line.
+    r"""Return the first line of an exception's text.
 
     >>> first_line("no such file\n  in /data"), first_line("")
     ('no such file', '')
@@ -45,7 +45,7 @@ def first_line(text: str) -> str:
 
 
 def line_of(outputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the line of the cell at which it failed, as ``(line 2)``; empty where not known.
+    """Return the line at which a cell failed, as ``(line 2)``; empty if unknown.
 
     >>> line_of([{"output_type": "error", "traceback": ["Cell In[4], line 2", "----> 2 fit()"]}])
     ' (line 2)'
@@ -59,15 +59,15 @@ def line_of(outputs: Sequence[Mapping[str, Any]]) -> str:
 
 
 class Budget:
-    """How much one cell may still put into the executed copy."""
+    """Remaining output that one cell may put into the executed copy."""
 
     def __init__(self) -> None:
         self._left = {"text": KEPT_TEXT, "rich": KEPT_RICH}
 
     def take(self, kind: str, content: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Count a message; return what of it is kept, or None.
+        """Count a message and return the part to keep, or None.
 
-        Of a stream the first ``KEPT_TEXT`` characters are kept, however many come at once.
+        Of each stream the first ``KEPT_TEXT`` characters are kept.
         """
         if kind == "stream":
             return self._text(content)

@@ -1,4 +1,4 @@
-"""One run of a notebook: cell after cell, until its end, an error, or a request to stop."""
+"""One run of a notebook: cell by cell, until its end, an error, or a stop request."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from benchpool.runner.shown_bars import ShownBars
 STOPPED = 128 + signal.SIGTERM
 FAILED = 1
 TOLD = "getattr(__import__('sys').modules.get('benchpool.checkpoint.votes'), 'stopping', False)"
-"""Asked of the kernel: did ``checkpoint.should_stop()`` answer yes?"""
+"""Expression for the kernel: did ``checkpoint.should_stop()`` return true?"""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a cell ended that did not end well."""
+    """Exception that ended a cell."""
 
     name: str
     value: str
 
 
 MAGIC = re.compile(r"^\s*(?:[\w, ]+=\s*)?%(?!tb\b)", re.MULTILINE)
-"""A magic, but for the one that is there to show a traceback."""
+"""A magic, except the one that shows a traceback."""
 
 
 def hidden_failure(cell: Any) -> Failure | None:
-    """Return what was raised in a cell that ended well all the same; None for nothing.
+    """Return the exception shown by a cell that succeeded, or None.
 
-    ``%run`` and ``%%time`` show the traceback of what they run and raise nothing. Without a magic
-    it was the cell's own wish to show one.
+    ``%run`` and ``%%time`` show the traceback of the code they run and raise nothing. Without a
+    magic, the cell itself chose to show one.
     """
     if not MAGIC.search(cell.source) or "raises-exception" in cell.metadata.get("tags", ()):
         return None
@@ -61,8 +61,8 @@ def hidden_failure(cell: Any) -> Failure | None:
 def exit_of_error(failure: Failure, told: bool) -> int:
     """Return the exit status after a cell raised.
 
-    ``SystemExit`` carries its own, as in a script. Told to stop, anything else counts as paused:
-    an interrupted program raises all sorts of things on its way out.
+    ``SystemExit`` has its own status, as in a script. After a stop request any other exception
+    counts as paused, since an interrupted program may raise any exception.
 
     >>> exit_of_error(Failure("SystemExit", "75"), told=True)
     75
@@ -80,7 +80,7 @@ def exit_of_error(failure: Failure, told: bool) -> int:
 
 
 class NotebookRun:
-    """Runs a notebook with an interpreter in a folder and keeps an executed copy."""
+    """Run of a notebook with an interpreter in a folder, with an executed copy."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class NotebookRun:
         self._ends_in_bar = False
 
     async def run(self) -> int:
-        """Run it and return the exit status."""
+        """Run the notebook and return the exit status."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
         try:
             await self._kernel.start(self._cells, self._recording.load)
@@ -139,7 +139,7 @@ class NotebookRun:
             await self._kernel.end(self._cells)
 
     def _tell_language(self) -> None:
-        """Write into the copy what runs it; its kernel keeps the name that the sender gave it."""
+        """Write the language that runs into the copy; the kernel name stays the submitter's."""
         told = self._cells.kc.language_info
         if told:
             self._notebook.metadata["language_info"] = nbformat.from_dict(told)
@@ -154,13 +154,13 @@ class NotebookRun:
             if status is not None:
                 return status
         self._progress.at(len(self._code), 0)
-        # Told while the last cell ran: it is finished unless the code itself agreed to stop.
+        # A stop request during the last cell: it counts as finished unless the code agreed to stop.
         if self._told() and await self._agreed_to_stop():
             return self._paused()
         return 0
 
     async def _loaded(self) -> bool:
-        """Take the values that came with the job; say whether it can go on."""
+        """Load the values that came with the job; return whether it can continue."""
         folder = os.environ.get("BENCHPOOL_VALUES_DIR")
         if folder is None:
             return True
@@ -169,9 +169,9 @@ class NotebookRun:
         return done
 
     async def _kept(self, status: int) -> int:
-        """Keep what the cells have left, also of those before one that failed; return the status.
+        """Store the values left by the cells, also those before a failed cell; return the status.
 
-        Told to stop, there is no time for it, and the next attempt does it.
+        After a stop request there is no time for it; the next attempt stores them.
         """
         if self._told() or not self._keeper.keeps or self._kernel.status() is not None:
             return status
@@ -183,7 +183,7 @@ class NotebookRun:
         return status
 
     async def _one_cell(self, index: int) -> int | None:
-        """Run a cell; return an exit status to end with, or None to go on."""
+        """Run a cell; return an exit status to end with, or None to continue."""
         cell = self._notebook.cells[index]
         try:
             await self._cells.async_execute_cell(cell, index)
@@ -247,7 +247,7 @@ class NotebookRun:
             reply = await client.execute_interactive(
                 "", silent=True, store_history=False, user_expressions={"told": TOLD}, timeout=10
             )
-        except Exception:  # a kernel that no longer answers has not finished well
+        except Exception:  # a kernel that does not answer has not finished well
             return True
         told = reply["content"].get("user_expressions", {}).get("told", {})
         return bool(told.get("data", {}).get("text/plain") == "True")
@@ -255,7 +255,7 @@ class NotebookRun:
     # ------------------------------------------------------------------ the log
 
     def _take(self, message: Message, index: int) -> Message | None:
-        """Log a message; return what of it the copy keeps."""
+        """Log a message; return the part that the copy keeps."""
         kind, content = message["msg_type"], message["content"]
         if kind == "execute_input":
             self._places.begins(self._number(index), content["code"], content["execution_count"])
@@ -265,13 +265,13 @@ class NotebookRun:
         return None if kept is None else {**message, "content": kept}
 
     def _number(self, index: int) -> int:
-        """Return the cell's number as the sender's screen shows it."""
+        """Return the cell's number on the submitter's screen."""
         known: Any = self._notebook.cells[index].metadata.get("benchpool", {})
         number = known.get("number") if isinstance(known, dict) else None
         return number if isinstance(number, int) else index + 1
 
     def _show(self, kind: str, content: Mapping[str, Any]) -> None:
-        """Write a message to the log; a bar stays one line of it."""
+        """Write a message to the log; a progress bar stays one line."""
         now = time.monotonic()
         text = self._places.printed(messages.text_of(kind, content))
         bar = self._bars.line(kind, content, now)

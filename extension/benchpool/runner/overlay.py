@@ -1,8 +1,8 @@
-"""Installs the packages that came with a notebook, for the Python of its kernel.
+"""Installs the packages sent with a notebook, for the Python of its kernel.
 
-They go into a folder of their own, before the image's: uv makes it, or pip where there is no uv,
-from the index that the site has set. The folder is named after what is in it, so a later attempt or
-job of the same user that finds it again installs nothing.
+They are installed into a separate folder before the image's packages on the path, by uv or else by
+pip, from the site's index. The folder is named after its content, so a later attempt or job of the
+same user that finds it installs nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchpool_scheduler.worker.records import WHEELS_VARIABLE
 
 INSTALL_S = 1800.0
 KEPT_S = 30 * 86400.0
-"""A folder that no job has used for so long is deleted by the next one."""
+"""Time after which an unused folder is deleted by the next job, in seconds."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,100}")
@@ -37,10 +37,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @contextlib.contextmanager
 def overlaid(overlay: object, kernel: Interpreter) -> Iterator[None]:
-    """Let every Python that is started from here on have what came along.
+    """Make the sent packages available to every Python started in this context.
 
     Raises:
-        CannotStart: It cannot be installed; the text says what and why.
+        CannotStart: A package cannot be installed; the text gives its name and the reason.
     """
     if not isinstance(overlay, dict):
         yield
@@ -58,7 +58,7 @@ def overlaid(overlay: object, kernel: Interpreter) -> Iterator[None]:
 
 
 def _requirements(overlay: Mapping[str, Any], wheels: Path) -> list[tuple[str, str]]:
-    """Return the lines of a file of requirements: what is wanted, and by which hashes."""
+    """Return the lines of a requirements file: packages and their hashes."""
     found = []
     try:
         for name, version, hashes in overlay.get("locked", []):
@@ -95,7 +95,7 @@ def _installed(requirements: list[tuple[str, str]], kernel: Interpreter) -> Path
 
 
 def _place() -> Path:
-    """Return where such folders are kept: with the user, for nobody else's job may write there."""
+    """Return the parent of such folders: the user's cache, where no other user may write."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     place = Path(cache, "benchpool", "overlays")
     try:
@@ -109,7 +109,7 @@ def _place() -> Path:
 
 @contextlib.contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Let one worker of a gang at a time see to a folder, where several share it."""
+    """Lock a folder, so that only one worker of a gang installs into it at a time."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""The notebook file that a job runs: what of it is no notebook is mended, or refused in a line."""
+"""Reading of the notebook file that a job runs: repairs small faults, rejects the rest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ FORMAT = 4
 
 
 def read(path: Path) -> nbformat.NotebookNode:
-    """Return a notebook, of an older format as one of format 4.
+    """Return a notebook; an older format is converted to format 4.
 
-    Metadata that is no object counts as empty, and tags that are no list of texts as none: what
-    runs the cells takes both for granted.
+    Metadata that is not an object counts as empty, and tags that are not a list of strings as none,
+    since the code that runs the cells expects both.
 
     Raises:
-        CannotStart: It cannot be read as a notebook.
+        CannotStart: The file cannot be read as a notebook.
     """
     try:
         return nbformat.reads(json.dumps(mended(json.loads(path.read_bytes()))), as_version=FORMAT)
@@ -39,7 +39,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 
 def mended(book: Any) -> Any:
-    """Return a notebook whose metadata are objects, with tags that are texts.
+    """Return a notebook whose metadata are objects and whose tags are strings.
 
     >>> mended({"metadata": None, "cells": [{"metadata": {"tags": "a", "mine": 1}}]})
     {'metadata': {}, 'cells': [{'metadata': {'mine': 1}}]}

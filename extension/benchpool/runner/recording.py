@@ -1,4 +1,4 @@
-"""Records what a run has around it, while its cells run."""
+"""Recording of a run's environment while its cells run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 LAST_S = 10.0
-"""How long a notebook that has ended waits for the record."""
+"""Maximum time that an ended notebook waits for the record, in seconds."""
 
 
 class Recording:
-    """One run's record, see ``run_facts.RecordedRun``."""
+    """Record of one run, see ``run_facts.RecordedRun``."""
 
     def __init__(
         self,
@@ -31,17 +31,17 @@ class Recording:
 
     @staticmethod
     def load() -> None:
-        """Load what recording needs, which is slow, in the thread that calls.
+        """Import the modules for recording, which is slow, in the calling thread.
 
-        The recording's own thread must load nothing: two threads that load modules which load one
-        another end in ``_DeadlockError``, in either of them, and one of them runs the cells.
+        The recording thread must import nothing. Two threads that import modules which import each
+        other end in ``_DeadlockError``, in either thread, and one of them runs the cells.
         """
         importlib.import_module("benchpool.runner.run_facts")
 
     def begin(self) -> None:
-        """Begin, beside the cells; of a gang the first worker records.
+        """Start recording while the cells run. In a gang only the first worker records.
 
-        In a thread that nothing waits for: a job that is told to stop must not wait for it.
+        The thread is never joined: a job that is asked to stop must not wait for it.
         """
         if os.environ.get("NODE_RANK", "0") == "0":
             self._loop = asyncio.get_running_loop()
@@ -49,7 +49,7 @@ class Recording:
             threading.Thread(target=self._run, daemon=True).start()
 
     async def end(self) -> None:
-        """Wait for a moment until it is written."""
+        """Wait up to ``LAST_S`` seconds until the record is written."""
         if self._done is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_S):

@@ -1,4 +1,4 @@
-"""What a run has around it, as ``environment.json`` beside its results."""
+"""Environment of a run, as ``environment.json`` beside its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchpool_scheduler.contract.run_environment import (
 )
 
 FACTS_S = 60.0
-"""How long the kernel's Python may take to say what it has."""
+"""Timeout for the facts of the kernel's Python, in seconds."""
 
 _DRIVER = Path("/proc/driver/nvidia/version")
 _TOOLKIT = Path("/usr/local/cuda/version.json")
@@ -31,11 +31,13 @@ _TOOLKIT = Path("/usr/local/cuda/version.json")
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What is recorded of.
+    """Run to be recorded.
 
     Attributes:
-        interpreter: The kernel's Python. ``folder``: where the cells run.
-        cells: Numbers and texts of those with code. ``modules``: sources that went along, by path.
+        interpreter: The kernel's Python.
+        folder: The folder in which the cells run.
+        cells: Numbers and texts of the cells with code.
+        modules: Sources sent with the job, by path.
         output: The folder of the results.
     """
 
@@ -47,7 +49,7 @@ class RecordedRun:
 
 
 def record(run: RecordedRun) -> None:
-    """Write the file; what cannot be found out or written ends no training."""
+    """Write the record. Errors never end a training."""
     target = run.output / NAME
     try:
         data = msgspec.json.format(msgspec.json.encode(environment_of(run)), indent=1)
@@ -60,7 +62,13 @@ def record(run: RecordedRun) -> None:
 
 
 def environment_of(run: RecordedRun) -> RunEnvironment:
-    """Return what is found out. Errors: OSError, ValueError, SubprocessError."""
+    """Return the environment of a run.
+
+    Raises:
+        OSError: A file cannot be read, or a program cannot be run.
+        ValueError: An answer cannot be parsed.
+        SubprocessError: A program failed or timed out.
+    """
     words = [run.interpreter, kernel_facts.__file__]
     done = subprocess.run(
         words, capture_output=True, timeout=FACTS_S, check=True, stdin=subprocess.DEVNULL
@@ -84,7 +92,7 @@ def environment_of(run: RecordedRun) -> RunEnvironment:
 
 
 def _is_ours(target: Path) -> bool:
-    """Tell whether a file may be written: there is none, or one of an earlier attempt."""
+    """Return whether a file may be written: it is new, or from an earlier attempt."""
     if not target.exists():
         return True
     try:
@@ -95,7 +103,7 @@ def _is_ours(target: Path) -> bool:
 
 
 def _modules(run: RecordedRun) -> list[KnownFile]:
-    """Return the modules, by their path in the run's folder where they lie in it."""
+    """Return the modules, with paths relative to the run's folder if they are in it."""
     folder = run.folder.resolve()
     found = []
     for path, text in run.modules.items():
@@ -106,7 +114,7 @@ def _modules(run: RecordedRun) -> list[KnownFile]:
 
 
 def _driver() -> str | None:
-    """Return the version of the NVIDIA driver, as the kernel of the system says it."""
+    """Return the version of the NVIDIA driver, as reported by the operating system's kernel."""
     try:
         found = re.search(r"Kernel Module\s+(?:for \S+\s+)?([\d.]+)", _DRIVER.read_text("utf-8"))
     except OSError:

@@ -1,4 +1,4 @@
-"""The executed copy on disk: whole at every moment, and at most about a second old."""
+"""The executed copy on disk: always complete, and usually at most a second old."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchpool.runner.heading import with_heading
 
 LEAST_S = 1.0
 BUSY_SHARE = 0.05
-"""Saving takes at most this part of the time, so that a large notebook is saved less often."""
+"""Maximum share of the time spent saving, so that a large notebook is saved less often."""
 
 
 class Copy:
-    """Saves a notebook when told that it changed; needs a running loop for what is put off.
+    """Executed copy that is saved after changes. Delayed saves need a running event loop.
 
     Args:
-        heading: What its first cell says, in Markdown; None adds none.
+        heading: Text of its first cell in Markdown; None adds none.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Copy:
         self._later: asyncio.TimerHandle | None = None
 
     def changed(self) -> None:
-        """Save now, or as soon as the last saving is long enough ago."""
+        """Save now, or as soon as the minimum interval has passed."""
         if self._later is not None:
             return
         wait = self._next_at - time.monotonic()
@@ -43,7 +43,7 @@ class Copy:
             self._later = asyncio.get_running_loop().call_later(wait, self.save)
 
     def save(self) -> None:
-        """Save now. A full disk is said in the log, once a save, and ends nothing."""
+        """Save now. A full disk is logged at each save and ends nothing."""
         if self._later is not None:
             self._later.cancel()
             self._later = None

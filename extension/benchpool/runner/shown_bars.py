@@ -1,4 +1,4 @@
-"""Progress bars that a notebook shows as widgets or as HTML, as lines of text for the log."""
+"""Progress bars shown as widgets or HTML, converted to lines of text for the log."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Mapping
 from typing import Any
 
 EVERY_S = 1.0
-"""A bar that moves is written once so often, and when it is full."""
+"""Minimum interval between lines of a moving bar, in seconds; a full bar is always written."""
 
 WIDTH = 10
 MOST = 10_000
-"""So many widgets are remembered."""
+"""Maximum number of widgets that are remembered."""
 
 _PROGRESS = re.compile(
     r"<progress\s[^>]*?value=['\"](?P<value>[\d.]+)['\"][^>]*?max=['\"](?P<max>[\d.]+)"
 )
 _TIMES = re.compile(r"\[[^\]<]*?(?P<spent>[\d:]+) *< *(?P<left>[\d:?]+)")
 _BLANKS = str.maketrans({"\xa0": " ", "\u2007": " "})
-"""What pages have for blanks that are not to be joined."""
+"""Non-breaking blanks that pages use, as ordinary ones."""
 
 _TAG = re.compile(r"<[^>]*>")
 
 
 class ShownBars:
-    """Follows the widgets of ``tqdm.auto`` and the ``<progress>`` of other libraries."""
+    """State of the widgets of ``tqdm.auto`` and the ``<progress>`` elements of other libraries."""
 
     def __init__(self) -> None:
         self._states: dict[str, dict[str, Any]] = {}
@@ -33,10 +33,11 @@ class ShownBars:
         self._next_at: dict[str, float] = {}
 
     def line(self, kind: str, content: Mapping[str, Any], now: float) -> str:
-        r"""Return a bar that a message moved, as a terminal would show it; mostly empty.
+        r"""Return the text of a bar that a message moved, as on a terminal; usually empty.
 
         Args:
-            kind: The type of the message. ``now``: seconds of a clock.
+            kind: Type of the message.
+            now: Clock in seconds.
 
         >>> text = "<progress value='3' max='4'></progress> [3/4 00:06 < 00:02]"
         >>> ShownBars().line("update_display_data", {"data": {"text/html": text}}, 9.0)
@@ -65,11 +66,11 @@ class ShownBars:
                 str(each).removeprefix("IPY_MODEL_") for each in state["children"]
             ]
         box = self._boxes.get(comm, [])
-        # tqdm changes the bar, then the text on its left, and last the one on its right.
+        # tqdm changes the bar, then the text to its left, and last the one to its right.
         return self._of_box(box) if "value" in changed and box[-1:] == [comm] else (0.0, "")
 
     def _of_box(self, inside: list[str]) -> tuple[float, str]:
-        """Return the bar that stands between its two texts, as tqdm lays it out."""
+        """Return the bar between its two texts, in tqdm's layout."""
         states = [self._states.get(each, {}) for each in inside]
         at = next(
             (n for n, it in enumerate(states) if "Progress" in str(it.get("_model_name"))), -1

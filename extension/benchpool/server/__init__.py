@@ -1,7 +1,7 @@
-"""The Jupyter server extension: what the page may ask of the pool, with the server's identity.
+"""Jupyter server extension: requests of the page to the pool, with the server's identity.
 
-The page never gets the server's token: requests are forwarded by an allow-list, and everything
-else here is judged against the folder that the notebook server serves.
+The page never gets the server's token: requests are forwarded by an allow-list. All other requests
+are checked against the folder that the notebook server serves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "benchpool"
 
 
 def load(server_app: Any) -> None:
-    """Add our routes to a Jupyter server."""
+    """Add benchpool's routes to a Jupyter server."""
     from benchpool.server import example, routes, terminals
     from benchpool.server.bench.bench_watch import BenchWatch
     from benchpool.server.bench.scheduler_link import SchedulerLink
@@ -29,7 +29,7 @@ def load(server_app: Any) -> None:
     settings["benchpool_bench"] = watch = BenchWatch.of(server_app, link)
     server_app.io_loop.add_callback(watch.run)
     server_app.web_app.add_handlers(".*$", routes.routes(settings["base_url"]))
-    # Outside a Hub the folder is one that somebody works in, not a home made for them.
+    # Outside a Hub the folder is a user's working folder, not a home created for the server.
     if "JUPYTERHUB_API_TOKEN" in os.environ:
         example.welcome(Path(server_app.contents_manager.root_dir))
     server_app.log.info("benchpool: send to training from this server")

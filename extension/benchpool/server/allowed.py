@@ -1,6 +1,6 @@
-"""What is forwarded to the scheduler: what the table of operations offers to JupyterLab.
+"""Allow-list of requests forwarded to the scheduler: the operations offered to JupyterLab.
 
-Everything else does not exist here.
+All other requests are answered as not found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_BODY = 16 * 1024 * 1024
 
 
 def is_forwarded(method: str, path: str) -> bool:
-    """Say whether a request goes on to the scheduler.
+    """Return whether a request is forwarded to the scheduler.
 
     >>> is_forwarded("GET", "jobs"), is_forwarded("DELETE", "leases/x")
     (True, False)

@@ -1,7 +1,7 @@
-"""The example notebook: it lies in a new home, and the Launcher's card opens it anywhere.
+"""Example notebook: created in a new home, and opened by the card in the Launcher.
 
-A home is new while nobody has put anything there that can be seen. What a user has changed in
-the example is never written over.
+A home is new while it contains no visible files. A user's changes to the example are never
+overwritten.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 NAME = "training-example.ipynb"
 _OF_THE_DISK = frozenset({"lost+found"})
-"""Names that a file system puts into an empty folder by itself."""
+"""Names that a file system itself creates in an empty folder."""
 
 
 def put(root: Path) -> str:
-    """Write the example into the served folder unless it is there; return its path in it.
+    """Write the example into the served folder unless it exists; return its path in that folder.
 
     Raises:
         BenchpoolError: The folder cannot be written to.
@@ -42,7 +42,7 @@ def welcome(root: Path) -> bool:
             return False
         put(root)
     except (OSError, BenchpoolError):
-        return False  # the home's own fault is told by whatever needs it
+        return False  # later code reports a fault of the home
     return True
 
 

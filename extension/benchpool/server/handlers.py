@@ -1,4 +1,4 @@
-"""What the server extension answers. Each handler asks for a logged-in user of this server."""
+"""Request handlers of the server extension. Each requires a logged-in user of this server."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _JOB = re.compile(r"[a-z0-9]{26}")
 
 
 class Handler(APIHandler):
-    """What all routes share: the pool, the served folder, and errors as one object."""
+    """Common base of the routes: the pool, the served folder, and errors as one JSON object."""
 
     auth_resource = RESOURCE
 
     @cached_property
     def pool(self) -> PoolAccess:
-        """The connection to the scheduler."""
+        """Connection to the scheduler."""
         found: PoolAccess = self.settings["benchpool"]
         return found
 
     @cached_property
     def preparer(self) -> Preparer:
-        """What prepares for this server; kept, because it remembers lists of files."""
+        """Preparer for this server; kept between requests, because it caches lists of files."""
         known = self.settings.get("benchpool_preparer")
         if known is None:
             root = getattr(self.contents_manager, "root_dir", None) or "."
@@ -86,7 +86,7 @@ class Handler(APIHandler):
         await self.finish(body)
 
     def _own_fault(self) -> ServerFault:
-        """Log the exception that is being handled, and return an error that names the entry."""
+        """Log the current exception, and return an error that names the log entry."""
         mark = uuid.uuid4().hex[:8]
         self.log.exception("benchpool: entry %s", mark)
         return ServerFault(
@@ -96,18 +96,18 @@ class Handler(APIHandler):
         )
 
     async def refuse(self, error: BenchpoolError) -> None:
-        """Send an error as the scheduler itself would."""
+        """Send an error in the scheduler's format."""
         self.set_status(error.http_status)
         await self.finish(msgspec.json.encode(error.as_json()))
 
 
 class PrepareHandler(Handler):
-    """``POST prepare``: what would be sent, and what would become of it."""
+    """``POST prepare``: what would be sent, and whether the pool would accept it."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Answer the dialog."""
+        """Answer the dialog's request."""
         await self.answer(self._prepared())
 
     async def _prepared(self) -> Any:
@@ -115,12 +115,12 @@ class PrepareHandler(Handler):
 
 
 class SendHandler(Handler):
-    """``POST send``: the same body with a key; answers the job, of a sweep its first trial."""
+    """``POST send``: the same body with a key; returns the job, or a sweep's first trial."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Send it."""
+        """Submit the job."""
         await self.answer(self._sent(), 201)
 
     async def _sent(self) -> Any:
@@ -144,7 +144,7 @@ class SendHandler(Handler):
 
 
 async def _begun(pool: AsyncClient, asked: SweepRequest) -> Job:
-    """Begin a sweep and return the job of its first trial."""
+    """Start a sweep and return the job of its first trial."""
     sweep = await pool.begin_sweep(asked)
     first = min(sweep.trials, key=lambda one: one.number, default=None)
     if first is None or first.job is None:
@@ -158,7 +158,7 @@ async def _begun(pool: AsyncClient, asked: SweepRequest) -> Job:
 
 
 class ResultHandler(Handler):
-    """``GET result?job=ID``: where the results are."""
+    """``GET result?job=ID``: the location of the results."""
 
     @web.authenticated
     @authorized
@@ -185,9 +185,10 @@ class ResultHandler(Handler):
         return ResultFiles(notebook, served.relative(folder), files, values, left_out)
 
     async def _fetch(self, job: str, folder: Path) -> None:
-        """Bring results here that an ended job could not lay down itself.
+        """Download results that an ended job could not deliver itself.
 
-        Errors: Unavailable with where they are, for results that cannot come here.
+        Raises:
+            Unavailable: The results cannot be downloaded; the message gives their location.
         """
         client = self.pool.client
         detail = await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)
@@ -207,9 +208,9 @@ class ResultHandler(Handler):
 
 
 class SentHandler(Handler):
-    """``GET sent?job=ID``: what was sent, where it lies, and how it differs from what is there.
+    """``GET sent?job=ID``: what was sent, its location, and its differences from the present files.
 
-    With ``file``, as a traceback names it, its ``path`` is that file's.
+    With ``file``, a file name from a traceback, ``path`` is the path of that file.
     """
 
     @web.authenticated
@@ -233,12 +234,12 @@ class SentHandler(Handler):
 
 
 class ExampleHandler(Handler):
-    """``POST example``: where the example notebook is; it is written if it is not there."""
+    """``POST example``: the path of the example notebook, which is created if it is missing."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Answer its path."""
+        """Answer with its path."""
         await self.answer(self._put())
 
     async def _put(self) -> ExampleNotebook:
@@ -246,14 +247,16 @@ class ExampleHandler(Handler):
 
 
 class ForwardHandler(Handler):
-    """Requests of the page to the scheduler, with the server's token, by an allow-list."""
+    """Requests of the page forwarded to the scheduler, by an allow-list, with the server's
+    token.
+    """
 
     _track_activity = False  # a page that only watches does not keep an idle server alive
 
     @web.authenticated
     @authorized
     async def get(self, path: str) -> None:
-        """Forward a question or open a stream."""
+        """Forward a read request or open a stream."""
         await self._forward(path)
 
     @web.authenticated
@@ -263,7 +266,7 @@ class ForwardHandler(Handler):
         await self._forward(path)
 
     def on_connection_close(self) -> None:
-        """Close the scheduler's stream when the page has gone."""
+        """Close the scheduler's stream when the page has closed."""
         super().on_connection_close()
         task = getattr(self, "_task", None)
         if task is not None:
@@ -280,7 +283,7 @@ class ForwardHandler(Handler):
         try:
             await self._task
         except (asyncio.CancelledError, iostream.StreamClosedError):
-            return  # the page has gone
+            return  # the page has closed
         except BenchpoolError as failed:
             await self.refuse(failed)
         except httpx.HTTPError as failed:
@@ -293,7 +296,7 @@ class ForwardHandler(Handler):
             if name in self.request.headers
         }
         streams = path == "events" or path.endswith("/stream")
-        # Who looks at a page is told in time that nobody answers.
+        # A read timeout lets the page show in time that the scheduler does not answer.
         read_s = sending.SILENCE_S if streams else sending.ANSWER_S
         timeout = httpx.Timeout(30.0, connect=5.0, read=read_s)
         url = quote(path, safe="/") + (f"?{self.request.query}" if self.request.query else "")
@@ -303,7 +306,7 @@ class ForwardHandler(Handler):
         ) as answer:
             self._begin(answer)
             if streams:
-                await self.flush()  # the page shows that it is connected before anything happens
+                await self.flush()  # the page shows the connection before the first event
             async for piece in answer.aiter_bytes():
                 self.write(piece)
                 await self.flush()
@@ -320,11 +323,11 @@ class ForwardHandler(Handler):
                 self.set_header(name, value)
 
     async def end(self) -> None:
-        """Finish an answer whose headers have been sent."""
+        """Finish a response whose headers have been sent."""
         await web.RequestHandler.finish(self)
 
     async def _cut(self, failed: httpx.HTTPError) -> None:
-        """Say that the scheduler went away; a stream that has begun can only end."""
+        """Report that the scheduler is unreachable; a stream that has begun can only end."""
         if self._headers_written:
             await self.end()
             return

@@ -1,4 +1,4 @@
-"""Which Python a kernel is, by its kernel spec."""
+"""Python interpreter of a kernel, from its kernel spec."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _OURS = {"python", f"python{sys.version_info.major}"} | {
 
 
 def chosen(specs: Any, saved: str | None, usual: str) -> tuple[str, str]:
-    """Return the kernel of a notebook that no page has open, as JupyterLab would choose it.
+    """Return the kernel that JupyterLab would choose for a closed notebook, and a message.
+
+    The message is empty unless a kernel other than the saved one is used.
 
     Args:
-        saved: The kernel that the file names. ``usual``: that of a notebook without one.
-
-    With it comes what is to be said where another one than its own is taken; else an empty text.
+        saved: Kernel named in the file.
+        usual: Kernel of a notebook that names none.
     """
     if saved is None or saved in specs.find_kernel_specs():
         return saved or usual, ""
@@ -36,7 +37,7 @@ def of_kernel(specs: Any, name: str) -> str:
     """Return the absolute path of a kernel's interpreter.
 
     Raises:
-        InvalidInput: There is no such kernel, or it runs no Python that can be found.
+        InvalidInput: There is no such kernel, or its Python cannot be found.
     """
     try:
         spec = specs.get_kernel_spec(name)

@@ -1,4 +1,4 @@
-"""The values that a job has left in its results, listed; none of them is read here."""
+"""List of the values that a job stored in its results, without reading them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Contents(Struct, frozen=True):
 
 
 def listed(results: Path, job: str) -> tuple[list[KeptValue], list[str]]:
-    """Return what is there, and why something is not. Files that are none of ours list nothing."""
+    """Return the stored values, and why others are missing. Foreign files are ignored."""
     try:
         found = _read(results / FOLDER / CONTENTS)
     except (OSError, msgspec.DecodeError):
@@ -45,14 +45,14 @@ def listed(results: Path, job: str) -> tuple[list[KeptValue], list[str]]:
 
 
 def _read(path: Path) -> _Contents:
-    # The folder is the job's to fill: no link leads to a file of somebody else.
+    # The job controls the folder: links to files of other users are not followed.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         return msgspec.json.decode(file.read(MOST_BYTES), type=_Contents)
 
 
 def words_of(kind: str, form: str, size: int) -> str:
-    """Return what a value is.
+    """Return a short description of a value.
 
     >>> words_of("torch.nn.modules.linear.Linear", "state", 3 << 20), words_of("list", "value", 9)
     ('Linear, its state, 3.0 MiB', 'list')
@@ -62,7 +62,7 @@ def words_of(kind: str, form: str, size: int) -> str:
 
 
 def lines_of(name: str, form: str, job: str) -> str:
-    """Return what reads a value into a notebook; a state goes into the model that is there.
+    """Return the code that loads a value into a notebook, a state into the existing model.
 
     >>> lines_of("losses", "value", "3fk2")
     'import benchpool\\n\\nlosses = benchpool.job("3fk2")["losses"]'

@@ -1,4 +1,4 @@
-"""Asks the kernels of this notebook server, briefly; a kernel that is busy is not asked."""
+"""Short queries to the kernels of this notebook server. Busy kernels are not queried."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchpool.kernel import question
 from benchpool.kernel.answer import KernelAnswer, NotAsked
 
 BUDGET_S = 0.3
-"""How long the dialog waits for a kernel."""
+"""Time that the dialog waits for a kernel, in seconds."""
 
 FROM_CODE = "what goes along was found from the code alone"
 
 
 class KernelAnswers:
-    """Asks one question at a time of each kernel.
+    """Queries to kernels, one at a time per kernel.
 
     Args:
-        manager: Jupyter's manager of kernels.
+        manager: Jupyter's kernel manager.
     """
 
     def __init__(self, manager: Any, budget_s: float = BUDGET_S) -> None:
@@ -30,11 +30,14 @@ class KernelAnswers:
 
     @property
     def manager(self) -> Any:
-        """Jupyter's manager of kernels."""
+        """Jupyter's kernel manager."""
         return self._manager
 
     async def ask(self, kernel_id: str | None, names: Iterable[str]) -> KernelAnswer | NotAsked:
-        """Ask what the names hold and which cells ran; the kernel's state stays as it is."""
+        """Return what the names hold and which cells ran, or why the kernel was not queried.
+
+        The kernel's state does not change.
+        """
         if kernel_id is None or kernel_id not in self._manager:
             return NotAsked(f"No kernel runs for this notebook: {FROM_CODE}.")
         kernel = self._manager.get_kernel(kernel_id)
@@ -63,7 +66,7 @@ async def _asked(kernel: Any, names: Iterable[str]) -> KernelAnswer:
 async def evaluated(kernel: Any, key: str, expression: str) -> Any:
     """Return the reply of a kernel to one expression, evaluated silently."""
     session = kernel.session.clone()
-    session.session = uuid.uuid4().hex  # an address of its own: the page has the kernel's
+    session.session = uuid.uuid4().hex  # own session ID: the page uses the kernel's
     client = kernel.client(session=session)
     client.start_channels(iopub=False, stdin=False, hb=False, control=False)
     try:

@@ -1,4 +1,4 @@
-"""Has a notebook's kernel look at values, or write them into a folder; none is read here."""
+"""Inspection and writing of values by a notebook's kernel. This process reads none of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from benchpool.server.kernel_answers import evaluated
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 
 WRITE_S = 300.0
-"""How long writing may take: 1 GiB in a second or two, a slow disk more."""
+"""Timeout for writing, in seconds: 1 GiB takes a second or two, more on a slow disk."""
 
 IDLE_S = 2.0
-"""How long a kernel that seems busy is waited for."""
+"""Time to wait for a busy kernel, in seconds."""
 
 LOOK_S = 0.5
-"""How long the dialog waits for a kernel that looks at values."""
+"""Time that the dialog waits for a kernel to inspect values, in seconds."""
 
 _KEY = "benchpool"
 _BOOT = """
@@ -34,13 +34,13 @@ finally:
     sys.path.remove({place!r})
 said = {module}.{call}
 """
-"""A kernel without benchpool has it for the moment of this import; nothing else is found so."""
+"""Makes benchpool importable in a kernel without it, only during this import."""
 
 
 async def obstacles(
     manager: Any, kernel_id: str | None, names: Sequence[str], *, pickle: bool
 ) -> dict[str, str]:
-    """Return why names cannot go along, as far as a kernel that is asked briefly tells."""
+    """Return the reasons why names cannot be sent, as far as a short query shows."""
     if kernel_id is None or kernel_id not in manager:
         return {}
     ask = _expression("obstacles", f"of({list(names)!r}, {pickle!r})")
@@ -49,16 +49,17 @@ async def obstacles(
             said = await evaluated(manager.get_kernel(kernel_id), _KEY, ask)
         return dict(json.loads(_text_of(said)))
     except (TimeoutError, ValueError):
-        return {}  # what cannot travel is told when it is sent
+        return {}  # values that cannot be sent are reported at submission
 
 
 async def written(
     manager: Any, kernel_id: str | None, names: Sequence[str], folder: Path, *, pickle: bool
 ) -> LiveValues:
-    """Let a kernel write values into an empty folder.
+    """Let a kernel write values into an empty folder and return them.
 
     Raises:
-        InvalidInput: No kernel runs, or something cannot travel, named with why.
+        InvalidInput: No kernel runs, or a value cannot be sent; the message names it and the
+        reason.
         Unavailable: The kernel is busy, or did not answer.
     """
     if kernel_id is None or kernel_id not in manager:
@@ -86,7 +87,11 @@ async def written(
 
 
 def _text_of(reply: Any) -> str:
-    """Return what the expression gave. Errors: ValueError, with why it gave nothing."""
+    """Return the value of the expression.
+
+    Raises:
+        ValueError: It has no value; the text gives the reason.
+    """
     said = reply.get("user_expressions", {}).get(_KEY, {})
     if said.get("status") != "ok":
         why = ": ".join(filter(None, [said.get("ename"), said.get("evalue")]))
@@ -95,7 +100,11 @@ def _text_of(reply: Any) -> str:
 
 
 async def _until_idle(kernel: Any) -> None:
-    """Wait a moment: a kernel says that it is idle only after its last answer."""
+    """Wait for the idle status, which a kernel sends only after its last answer.
+
+    Raises:
+        Unavailable: The kernel is still busy after ``IDLE_S`` seconds.
+    """
     idle = asyncio.Event()
 
     def heard(change: Any) -> None:
@@ -116,7 +125,7 @@ async def _until_idle(kernel: Any) -> None:
 
 
 def _expression(module: str, call: str) -> str:
-    """Return what a kernel evaluates to call a function of ``benchpool.values``."""
+    """Return the expression with which a kernel calls a function of ``benchpool.values``."""
     place = str(Path(benchpool.__file__).parents[1])
     boot = _BOOT.format(place=place, module=module, call=call)
     run = f"(lambda own: (exec({boot!r}, own), own['said'])[1])"

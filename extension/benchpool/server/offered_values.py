@@ -1,4 +1,4 @@
-"""Offers values of a notebook's kernel in the dialog, and learns how fast they go along."""
+"""Offers of kernel values in the dialog, with a measurement of how fast values are sent."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from benchpool_scheduler.contract import Quota
 from benchpool_scheduler.errors import BenchpoolError
 
 QUOTA_S = 0.5
-"""How long the pool is waited for, which says how much may go along."""
+"""Time to wait for the pool's limit for values, in seconds."""
 
 
 MOST_KERNELS = 50
-"""Of so many kernels, the newest, it is known what went along."""
+"""Number of kernels, the newest, whose sent values are remembered."""
 
 
 @dataclass(slots=True)
 class SentObjects:
-    """What a kernel held, by name: which object and how large; ``ran`` counts what had run."""
+    """Objects of a kernel by name, with identity and size; ``ran`` counts the code that had run."""
 
     ran: int = 0
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def look(self, said: KernelAnswer) -> set[str]:
-        """Return the names that went along as the objects that they are now."""
+        """Return the names whose present objects were sent before."""
         ran = said.first + len(said.history)
         if ran < self.ran:
-            self.sent = {}  # it was started anew
+            self.sent = {}  # it was restarted
         self.ran = ran
         self.seen = {name: (it.identity, it.bytes) for name, it in said.names.items()}
         return {name for name, it in self.seen.items() if self.sent.get(name) == it}
 
     def went(self, names: Sequence[str]) -> None:
-        """Note that these went along, as they were seen last."""
+        """Record that these names were sent, with their objects as last seen."""
         self.sent |= {name: self.seen[name] for name in names if name in self.seen}
 
 
 @dataclass(slots=True)
 class OfferedValues:
-    """What may go along from the kernels of one notebook server."""
+    """Values that may be sent from the kernels of one notebook server."""
 
     kernels: KernelAnswers
     pace: ValuePace = field(default_factory=ValuePace)
@@ -60,7 +60,7 @@ class OfferedValues:
         said: KernelAnswer | NotAsked | None,
         quota: Awaitable[Quota | BenchpoolError],
     ) -> list[ValueOffer]:
-        """Return what may go along with what a request asks about."""
+        """Return the values that may be sent with a request."""
         if not isinstance(said, KernelAnswer) or request.cells is None:
             return []
         stored = self._objects(request.kernel_id).look(said)
@@ -78,7 +78,7 @@ class OfferedValues:
         return await asyncio.to_thread(found.offers, obstacles)
 
     def uploaded(self, kernel: str | None, draft: Draft, count: int, seconds: float) -> None:
-        """Note how long the contents of a draft took, of which so many were uploaded."""
+        """Record the time in seconds to upload ``count`` contents of a draft."""
         self._objects(kernel).went(draft.values.names)
         if count == len(draft.contents):
             self.pace = self.pace.after(draft.values.bytes, seconds)
@@ -92,7 +92,7 @@ class OfferedValues:
 
 
 def names_of(request: SendRequest, offers: Sequence[ValueOffer]) -> tuple[str, ...]:
-    """Return whose values go along: those that are ticked, else those that save most time."""
+    """Return the names whose values are sent: the ticked ones, else the chosen offers."""
     if request.send is not None:
         return tuple(request.send)
     return tuple(name for one in offers if one.chosen for name in one.names)

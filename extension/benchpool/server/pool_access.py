@@ -1,4 +1,4 @@
-"""The server's connection to the scheduler: made when first needed, made anew when it moved."""
+"""Connection of the server to the scheduler: opened on first use, reopened when the pool moves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class PoolAccess:
-    """Hands out one client, and one plain HTTP connection for what is forwarded as it is."""
+    """Provider of one client, and one plain HTTP connection for forwarded requests."""
 
     def __init__(self, find: Callable[[], Credentials] | None = None) -> None:
         self._find = find or (lambda: discover(os.environ))
@@ -25,27 +25,28 @@ class PoolAccess:
 
     @property
     def client(self) -> AsyncClient:
-        """The client. Errors: Unavailable or NotAuthenticated where no pool is known."""
+        """Client of the pool. Raises Unavailable or NotAuthenticated if no pool is known."""
         if self._client is None:
-            # People wait before a dialog: they are told at once, and try again themselves.
+            # Users wait before a dialog: errors are shown at once, and the user retries.
             self._client = AsyncClient(self._find(), keyed_patience_s=0.0)
         return self._client
 
     @property
     def http(self) -> httpx.AsyncClient:
-        """The connection for forwarding; carries the server's token."""
+        """Connection for forwarding, with the server's token."""
         if self._http is None:
             options = sending.client_options(self._find(), sending.TIMEOUT)
-            # Each page holds streams open for as long as it is open.
+            # Each open page holds streams open.
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=10)
             self._http = httpx.AsyncClient(**options, limits=limits)
         return self._http
 
     async def ask(self, question: Callable[[AsyncClient], Awaitable[T]], within_s: float) -> T:
-        """Ask the pool one thing.
+        """Send one request to the pool and return the answer.
 
         Raises:
-            Unavailable: No answer in time; the pool is looked for anew next time.
+            Unavailable: No answer in time, or the pool is unreachable.
+            NotAuthenticated: The token is not valid.
         """
         try:
             return await asyncio.wait_for(question(self.client), within_s)
@@ -64,7 +65,7 @@ class PoolAccess:
         """Drop the connections: address or token may have changed, as when the pool moved."""
         client, http, self._client, self._http = self._client, self._http, None, None
         closing: list[Any] = [each.close() for each in (client,) if each is not None]
-        # A forwarded stream may still run on the other one; it is closed by its reader.
+        # A forwarded stream may still use the other one; its reader closes it.
         if http is not None and not http.is_closed:
             closing.append(_close_when_idle(http))
         await asyncio.gather(*closing)

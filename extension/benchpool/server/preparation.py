@@ -1,4 +1,4 @@
-"""What would be sent, and what the pool says to it: the answer for the dialog."""
+"""Preview of a submission for the dialog: what would be sent, and the pool's answer."""
 
 from __future__ import annotations
 
@@ -59,11 +59,13 @@ K = TypeVar("K")
 PREVIEW_S = 2.0
 FILES_S = 1.0
 IMPORTS_S = 1.5
-"""How long the dialog waits for the pool, the list of files, and the Python of the job."""
+"""Time that the dialog waits for the pool, the list of files, and the job's Python, in seconds."""
 
 KNOWN_S = 5.0
-"""For how long a list of files, or what is known of imports, is good: the dialog asks again with
-each answer changed."""
+"""Cache time of a list of files and of import checks, in seconds.
+
+The dialog sends a request for each changed answer.
+"""
 
 LEFT_OUT_SAID = 200
 SCRIPT_BYTES = 1 << 20
@@ -71,7 +73,7 @@ SCRIPT_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Preparer:
-    """Prepares and drafts for one notebook server; ``usual_kernel`` is for code without one."""
+    """Previews and drafts for one notebook server; ``usual_kernel`` for code without a kernel."""
 
     served: ServedFolder
     specs: Any
@@ -87,10 +89,11 @@ class Preparer:
         self.offered = OfferedValues(self.kernels)
 
     async def prepare(self, request: SendRequest) -> Preparation:
-        """Answer the dialog.
+        """Return the preview for the dialog.
 
         Raises:
-            InvalidInput, NotFound: There is nothing to send by this path.
+            InvalidInput: The path is not valid.
+            NotFound: There is nothing to send at this path.
         """
         problems: list[SaidProblem] = []
         interpreter = await self._interpreter(request, problems)
@@ -141,7 +144,7 @@ class Preparer:
     async def _swept(
         self, request: SendRequest, draft: Draft, script: Path | None
     ) -> SweepPreview | None:
-        """Return what a sweep would try; None where none is asked for. Errors: of its wish."""
+        """Return the preview of a requested sweep, or None. Raises errors of the sweep's fields."""
         if request.sweep is None:
             return None
         sweep = replace(request_of(request.sweep, draft), submission=_asked(draft, script))
@@ -150,7 +153,7 @@ class Preparer:
     async def _tried(
         self, request: SendRequest, interpreter: str, seen: KnownBeside, values: LiveValues
     ) -> tuple[Draft, InvalidInput | None]:
-        """Return what would be sent; without its parameters where one of them is wrong."""
+        """Return a draft; if a parameter is invalid, a draft without parameters and the error."""
         try:
             return await self._draft(request, interpreter, seen, values), None
         except InvalidInput as wrong:
@@ -160,9 +163,10 @@ class Preparer:
             return await self._draft(plain, interpreter, seen, values), wrong
 
     async def to_send(self, request: SendRequest, folder: Path) -> Draft:
-        """Return what is sent, with all files; values are written into an empty folder.
+        """Return the draft to send, with all files. Values are written into an empty folder.
 
-        Errors: as ``prepare``, of the analysis, and of values that cannot travel.
+        Raises the errors of ``prepare`` and of the analysis, and errors for values that cannot be
+        sent.
         """
         interpreter = await self._python(request, [])
         said = None if request.ticked is not None else await self._kernel_says(request)
@@ -217,7 +221,7 @@ class Preparer:
         )
 
     async def _kernel_says(self, request: SendRequest) -> KernelAnswer | NotAsked | None:
-        """Ask the kernel of an open notebook; None for a file."""
+        """Return the answer of an open notebook's kernel; None for a file."""
         if request.cells is None or request.kind == "script":
             return None
         cells = request.notebook_cells()
@@ -227,7 +231,7 @@ class Preparer:
     async def _cells(
         self, request: SendRequest
     ) -> tuple[list[NotebookCell], notebook_files.Metadata]:
-        """Return the cells and metadata of an open notebook as the page has them, else as saved."""
+        """Return an open notebook's cells and metadata from the page, else from the saved file."""
         if request.cells is not None:
             return request.notebook_cells(), request.notebook_metadata()
         if request.kind == "cells":
@@ -243,7 +247,7 @@ class Preparer:
             return None
 
     async def _python(self, request: SendRequest, problems: list[SaidProblem]) -> str:
-        """Return the Python that runs it: of the kernel named, else of the notebook as saved."""
+        """Return the Python for the job, of the named kernel or the saved notebook's kernel."""
         name = request.kernel_name
         if name is None and request.kind == "notebook" and request.cells is None:
             saved = await asyncio.to_thread(notebook_files.read, self.served.file(request.path))
@@ -256,7 +260,7 @@ class Preparer:
     async def _import_problems(
         self, draft: Draft, script: Path | None, interpreter: str | None
     ) -> list[Problem]:
-        """Return what is known of the imports by now; sending waits for all of it."""
+        """Return the import problems known within the timeout; a submission waits for all."""
         if interpreter is None:
             return []
         chosen = draft.selection.cells if draft.selection else ()
@@ -276,7 +280,7 @@ class Preparer:
     async def _files(
         self, request: SendRequest, script: Path | None, problems: list[SaidProblem]
     ) -> Files | None:
-        """Return what of the folder travels; None where nothing does, or it is not known yet."""
+        """Return which files are sent; None if none are, or if the list is not ready."""
         if script is None and not self._here.files_travel:
             return None
         folder = script.parent if script else self.served.folder_of(request.path).resolve()
@@ -322,7 +326,7 @@ def _seen(request: SendRequest, said: KernelAnswer | NotAsked | None) -> KnownBe
 def _kept(
     known: dict[K, tuple[float, asyncio.Task[T]]], key: K, ask: Callable[[], Coroutine[Any, Any, T]]
 ) -> asyncio.Task[T]:
-    """Return what was asked under a key within the last seconds, else ask."""
+    """Return the cached task for a key, or start a new one."""
     now = time.monotonic()
     for old in [each for each, (at, _) in known.items() if now - at >= KNOWN_S]:
         del known[old]
@@ -332,7 +336,7 @@ def _kept(
 
 
 def _asked(draft: Draft, script: Path | None) -> JobSubmission:
-    """Return what the pool is asked about: a script stands in its folder, uncopied as yet."""
+    """Return the submission to preview: a script runs in its folder, not copied yet."""
     if script is None:
         return draft.submission
     return replace(draft.submission, working_dir=str(script.parent))

@@ -1,4 +1,4 @@
-"""The bodies that the page sends (closed: no unknown keys), and what ``prepare`` answers."""
+"""Request bodies of the page, which reject unknown keys, and the answer of ``prepare``."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class CellRun(Struct, frozen=True, forbid_unknown_fields=True):
     """One run of a cell in the notebook's kernel, as the page saw it.
 
     Attributes:
-        number: The execution count that it got; null where it is not known.
-        at: When it began, in seconds since 1970.
-        seconds: How long it took; null where its end was not seen.
-        edited: Its text has changed since.
+        number: Its execution count; null if unknown.
+        at: Start, in seconds since 1970.
+        seconds: Duration in seconds; null if the page did not see the end.
+        edited: The text has changed since.
     """
 
     number: int | None
@@ -62,7 +62,7 @@ KeptName = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cell as the page holds it, saved or not."""
+    """Cell in the page, saved or not."""
 
     id: CellId
     cell_type: Annotated[str, Meta(max_length=20)]
@@ -77,7 +77,7 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
     ticked: bool = False
 
     def as_cell(self) -> NotebookCell:
-        """Return it for the analysis."""
+        """Return the cell for the analysis."""
         last = self.runs[-1] if self.runs else None
         return NotebookCell(
             self.id,
@@ -96,11 +96,13 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
-    """What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
+    """Request of the dialog, for a preview or with ``key`` a submission: a job spec and its code.
 
-    ``metadata`` are those of the open notebook; ``parameters`` are values as they were typed;
-    ``deleted_runs`` the execution counts of cells that are no longer in the notebook; ``ticked``
-    the cells that the dialog showed as going along.
+    Attributes:
+        metadata: Metadata of the open notebook.
+        parameters: Values as typed.
+        deleted_runs: Execution counts of cells that are no longer in the notebook.
+        ticked: Cells that the dialog showed as included.
     """
 
     kind: Literal["cells", "notebook", "script"]
@@ -125,17 +127,17 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
     def notebook_cells(self) -> list[NotebookCell]:
-        """Return the cells of an open notebook for the analysis, each with an id of its own."""
+        """Return the cells of an open notebook for the analysis, with unique IDs."""
         cells = [each.as_cell() for each in self.cells or ()]
         own = own_ids(cell.id for cell in cells)
         return [replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True)]
 
     def notebook_metadata(self) -> Metadata:
-        """Return the metadata of an open notebook that go along."""
+        """Return the metadata of an open notebook to send."""
         return lasting(self.metadata)
 
     def seconds(self) -> dict[int, float]:
-        """Return how long cells took when they last ran, by position, as far as that is known."""
+        """Return the known durations of the cells' last runs in seconds, by position."""
         found = {}
         for at, cell in enumerate(self.cells or ()):
             took = [run.seconds for run in cell.runs if run.seconds and not run.failed]
@@ -143,7 +145,7 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
         return found
 
     def options(self) -> JobOptions:
-        """Return the answers beside the code."""
+        """Return the choices other than the code."""
         return JobOptions(
             self.spec,
             self.name,
@@ -156,13 +158,13 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class OfferedParameter(Struct, frozen=True):
-    """A parameter that the dialog offers.
+    """Parameter shown in the dialog.
 
     Attributes:
         type: One of bool, int, float, str, list, dict and any.
-        default: As it stands in the code.
-        help: The comment behind it.
-        tagged: It stands in the cell with the tag ``parameters``; else it is a constant.
+        default: Default as written in the code.
+        help: The comment after it.
+        tagged: It is in the cell with the tag ``parameters``; otherwise it is a constant.
     """
 
     name: str
@@ -174,14 +176,14 @@ class OfferedParameter(Struct, frozen=True):
 
 
 class GivenName(Struct, frozen=True):
-    """A name that a cell gives, and the numbers of the cells that need it, from 1."""
+    """Name that a cell provides, and the numbers of the cells that need it, from 1."""
 
     name: str
     to: list[int]
 
 
 class PreparedCell(Struct, frozen=True):
-    """What happens to a cell, and what would be missing without it."""
+    """Decision for a cell, and what would be missing without it."""
 
     id: str
     index: int
@@ -192,13 +194,13 @@ class PreparedCell(Struct, frozen=True):
 
     @classmethod
     def of(cls, choice: CellChoice) -> PreparedCell:
-        """Return what the dialog is told of a cell."""
+        """Return the dialog's data for a cell."""
         gives = [GivenName(name, [at + 1 for at in to]) for name, to in choice.gives]
         return cls(choice.id, choice.index, choice.included, choice.selected, choice.why, gives)
 
 
 class SaidProblem(Struct, frozen=True):
-    """Something that would fail, may, or is only said (``info``)."""
+    """Error, warning or information (``info``) for the dialog."""
 
     level: Level
     text: str
@@ -207,14 +209,14 @@ class SaidProblem(Struct, frozen=True):
 
 
 class LeftOutFile(Struct, frozen=True):
-    """A file that does not travel, and why."""
+    """File that is not sent, with the reason."""
 
     path: str
     why: str
 
 
 class Files(Struct, frozen=True):
-    """What of the folder travels."""
+    """Files of the folder that are sent."""
 
     count: int
     bytes: int
@@ -222,7 +224,7 @@ class Files(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why the pool would not take it."""
+    """Reason why the pool would reject the job."""
 
     code: str
     message: str
@@ -231,7 +233,7 @@ class Refusal(Struct, frozen=True):
 
 
 class KernelSaid(Struct, frozen=True):
-    """Whether the kernel was asked, or why not, and what the names of the cells hold in it."""
+    """Whether the kernel was queried, or why not, and what the names of the cells hold in it."""
 
     asked: bool
     text: str
@@ -239,14 +241,14 @@ class KernelSaid(Struct, frozen=True):
 
     @classmethod
     def of(cls, said: KernelAnswer | NotAsked) -> KernelSaid:
-        """Return what the dialog is told of an answer."""
+        """Return the dialog's data for an answer."""
         if isinstance(said, NotAsked):
             return cls(False, said.text, {})
         return cls(True, "", said.names)
 
 
 class Checkpoint(Struct, frozen=True):
-    """Whether the code seems to save its progress; ``lines`` make it do so, in its own words."""
+    """Whether the code seems to save its progress; ``lines`` suggest code that does."""
 
     found: bool
     text: str
@@ -254,10 +256,12 @@ class Checkpoint(Struct, frozen=True):
 
 
 class OfferedValue(Struct, frozen=True):
-    """Names of the kernel that may go along instead of the cells that made them.
+    """Names of the kernel whose values may be sent instead of running the cells that made them.
 
-    ``text`` says what it takes to make them again and to send them; ``chosen`` are those that take
-    least time in all; ``obstacle`` says why they cannot go along, and is empty where they can.
+    Attributes:
+        text: Time to make them again and to send them.
+        chosen: They are in the choice with the least total time.
+        obstacle: Reason why they cannot be sent; empty if they can.
     """
 
     names: list[str]
@@ -267,15 +271,17 @@ class OfferedValue(Struct, frozen=True):
 
     @classmethod
     def of(cls, offer: ValueOffer) -> OfferedValue:
-        """Return what the dialog is told of an offer."""
+        """Return the dialog's data for an offer."""
         return cls(list(offer.names), offer.text, offer.chosen, offer.obstacle)
 
 
 class Preparation(Struct, frozen=True):
-    """What would be sent and what would become of it.
+    """Preview of a submission.
 
-    ``left`` are the names whose values come back unless others are asked for, ``offers`` those
-    that may go along; ``sweep`` is what a sweep would try and cost, where one is asked for.
+    Attributes:
+        left: Names whose values are returned by default.
+        offers: Names whose values may be sent.
+        sweep: Trials and cost of a sweep, if one is requested.
     """
 
     name: str
@@ -298,7 +304,7 @@ class Preparation(Struct, frozen=True):
 
 
 class KeptValue(Struct, frozen=True):
-    """A value that a job's cells have left; ``lines`` read it into a notebook."""
+    """Value that a job's cells have left; ``lines`` are the code that loads it into a notebook."""
 
     name: str
     text: str
@@ -306,9 +312,9 @@ class KeptValue(Struct, frozen=True):
 
 
 class ResultFiles(Struct, frozen=True):
-    """Where a job's results are, relative to the folder that the server serves.
+    """Location of a job's results, relative to the folder that the server serves.
 
-    ``left_out`` says of names that were asked for why their values are not there.
+    ``left_out`` gives the reason for each requested name without a value.
     """
 
     notebook: str | None
@@ -319,16 +325,15 @@ class ResultFiles(Struct, frozen=True):
 
 
 class SentJob(Struct, frozen=True):
-    """What a job was sent with, for the page.
+    """Code that a job was submitted with, for the page.
 
     Attributes:
-        path: The file in which it failed, else ``origin``, the file that it came from; relative to
-            the folder that the server serves, and null where it is not there.
-        send: As what it can be sent again from here; null for what it cannot.
-        selected: Ids of the cells that were chosen, and ``cell`` that of the one that failed.
-        line: The line that failed, of that cell or file.
-        difference: How the file is otherwise now, as a diff; empty for not at all, null where that
-            is not known.
+        path: File in which it failed, else ``origin``, the file it came from. Relative to the
+            folder that the server serves; null if the file is not there.
+        send: Form in which it can be submitted again from here; null if it cannot.
+        selected: IDs of the cells that were chosen. ``cell``: ID of the cell that failed.
+        line: Line that failed, in that cell or file.
+        difference: Changes of the file since, as a diff; empty if unchanged, null if unknown.
     """
 
     path: str | None
@@ -345,16 +350,16 @@ class SentJob(Struct, frozen=True):
 
 
 class ExampleNotebook(Struct, frozen=True):
-    """Where the example notebook lies, relative to the folder that the server serves."""
+    """Location of the example notebook, relative to the folder that the server serves."""
 
     notebook: str
 
 
 def decode(body: bytes, limit: int) -> SendRequest:
-    """Read a body.
+    """Return the request in a body.
 
     Raises:
-        InvalidInput: It is not what it should be.
+        InvalidInput: The body is not valid.
         TooLarge: It is longer than ``limit`` bytes, or the notebook's metadata are too large.
     """
     if len(body) > limit:

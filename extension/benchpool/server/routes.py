@@ -1,4 +1,4 @@
-"""Which handler answers which address."""
+"""Table of addresses and their handlers."""
 
 from __future__ import annotations
 

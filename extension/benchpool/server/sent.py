@@ -1,4 +1,4 @@
-"""What a job was sent with, where that lies now, and how the two differ."""
+"""Submitted code of a job, its present location, and the differences between the two."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchpool_scheduler.errors import BenchpoolError
 
 Way = Literal["cells", "notebook", "script"]
 CONTEXT = 2
-"""Lines around a difference."""
+"""Context lines of a diff."""
 
 FROM_A_KERNEL = frozenset({"magic", "function"})
-"""Kinds of sources that no file holds."""
+"""Kinds of sources that are in no file."""
 
 
 def describe(
@@ -30,10 +30,10 @@ def describe(
     code: SentCode,
     printed: str | None = None,
 ) -> SentJob:
-    """Return what the page shows of a job's code, and where to open what failed. Reads files.
+    """Return the page's data about a job's code, with the position of the failure. Reads files.
 
     Args:
-        printed: A file as a traceback in the log names it, which is meant instead of what failed.
+        printed: File name from a traceback in the log; used instead of the failed file.
     """
     numbers = job.reason.numbers if job.reason is not None else {}
     failed, line = numbers.get("cell"), numbers.get("line")
@@ -60,10 +60,10 @@ def describe(
 
 
 def origin(served: ServedFolder, submission: JobSubmission, named: object = None) -> Path | None:
-    """Return the file that a submission came from, where this server serves it.
+    """Return the file that a submission came from, if this server serves it, else None.
 
     Args:
-        named: The name of another file of the same submission, which is meant instead.
+        named: Name of another file of the same submission to return instead.
     """
     source, entry = submission.source, submission.entry
     path = entry.path if isinstance(entry, ScriptEntry) else source.path if source else None
@@ -73,7 +73,7 @@ def origin(served: ServedFolder, submission: JobSubmission, named: object = None
     if path is None:
         return None
     if source is not None and source.kind in {"cells", "notebook"}:
-        # The page says where it lies below the served folder; the job ran in its own folder.
+        # The page's path is relative to the served folder; the job ran in its own folder.
         path = PurePath(path).name
     file = _folder(submission) / path
     return file if file.is_file() and served.relative(file) is not None else None
@@ -86,7 +86,7 @@ def _folder(submission: JobSubmission) -> Path:
 
 
 def _of_traceback(served: ServedFolder, submission: JobSubmission, printed: str) -> Path | None:
-    """Return the file of the job's folder that a traceback names, perhaps in the job's copy."""
+    """Return the file of the job's folder that a traceback names, also by its path in a copy."""
     parts = PurePath(printed).parts[1:]
     for start in range(len(parts)):
         file = _folder(submission).joinpath(*parts[start:])
@@ -98,7 +98,7 @@ def _of_traceback(served: ServedFolder, submission: JobSubmission, printed: str)
 def _how(
     submission: JobSubmission, code: SentCode
 ) -> Literal["cells", "notebook", "script"] | None:
-    """Return as what it can be sent again from the page."""
+    """Return the form in which the page can submit it again, or None."""
     if code.kind == "script":
         return "script"
     kind = submission.source.kind if submission.source is not None else None
@@ -110,7 +110,7 @@ def _how(
 def _difference(
     served: ServedFolder, submission: JobSubmission, code: SentCode, chosen: bool
 ) -> str | None:
-    """Return what is otherwise in the file now, as a diff; empty for nothing, None if unknown."""
+    """Return the changes of the file since, as a diff; empty if unchanged, None if unknown."""
     file = origin(served, submission)
     kind = submission.source.kind if submission.source is not None else None
     try:

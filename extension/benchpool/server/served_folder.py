@@ -1,4 +1,4 @@
-"""Paths of the page and files of the machine, kept inside the folder that the server serves."""
+"""Conversion between paths of the page and files inside the folder that the server serves."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_FILES = 1000
 
 
 class ServedFolder:
-    """Turns paths of the page into files below ``root`` and back.
+    """Converter between paths of the page and files below ``root``.
 
-    A link that leads out of the root is followed, as JupyterLab follows it: many homes have one to
-    a larger disk, and whoever may use this server may read all that its account may read.
+    Links that lead out of the root are followed, as in JupyterLab: many homes have a link to a
+    larger disk. A user of this server may read everything that its account may read.
     """
 
     def __init__(self, root: Path) -> None:
@@ -24,10 +24,10 @@ class ServedFolder:
         self._linked: dict[Path, PurePosixPath] = {}
 
     def file(self, path: str) -> Path:
-        """Return the file that the page names.
+        """Return the file for a path of the page.
 
         Raises:
-            InvalidInput: The path is not one of the page.
+            InvalidInput: The path is not valid.
             NotFound: There is no such file here.
         """
         parts = self._parts(path)
@@ -42,7 +42,7 @@ class ServedFolder:
         return found
 
     def folder_of(self, path: str) -> Path:
-        """Return the folder of a notebook that may not have been saved yet. Errors: as ``file``."""
+        """Return the folder of a notebook that may not be saved yet. Raises as ``file`` does."""
         try:
             return self.file(path).parent
         except NotFound:
@@ -63,19 +63,19 @@ class ServedFolder:
         return parts
 
     def _remember(self, parts: Sequence[str]) -> None:
-        """Note which links on a way lead out of the root, so that the way back is known."""
+        """Record links on a path that lead out of the root, for the conversion back."""
         for count in range(1, len(parts) + 1):
             at = self.root.joinpath(*parts[:count])
             if at.is_symlink() and not at.resolve().is_relative_to(self.root):
                 self._linked[at.resolve()] = PurePosixPath(*parts[:count])
 
     def relative(self, path: Path) -> str | None:
-        """Return a file of the machine as the page names it; None where the page cannot show it."""
+        """Return the page's path for a file; None if the page cannot show the file."""
         real = path.resolve()
         if real.is_relative_to(self.root):
             return real.relative_to(self.root).as_posix()
         if not any(real.is_relative_to(place) for place in self._linked):
-            # A job that was sent before this server began: most such links lie in the root itself.
+            # A job submitted before this server started: most such links are in the root itself.
             for one in os.scandir(self.root):
                 if one.is_symlink():
                     self._remember([one.name])
@@ -86,7 +86,7 @@ class ServedFolder:
         return (self._linked[nearest] / real.relative_to(nearest)).as_posix()
 
     def files_below(self, folder: Path) -> list[str]:
-        """Return the plain files below a folder, as the page names them; at most 1000."""
+        """Return the page's paths of the regular files below a folder; at most 1000."""
         found: list[str] = []
         for path in _plain_files(folder):
             name = self.relative(path)

@@ -1,4 +1,4 @@
-"""A sweep as the dialog asks for it: values as they are typed, and what it would cost."""
+"""Sweep request of the dialog: values as typed, and the expected cost."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Amount = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class SweepWish(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sweep tries, and when it has tried enough; all texts as people type them.
+    """Sweep requested in the dialog: its values and its limits, as users type them.
 
     Attributes:
-        array: Task numbers as ``--array`` takes them, ``0-31%4``: then it is an array, and nothing
-            else is said of it.
-        goal: Null for what the name of the metric says.
+        array: Task numbers as for ``--array``, ``0-31%4``. Then it is an array, and no other field
+            is used.
+        goal: Null to derive it from the name of the metric.
         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
-        trial_hours: How long a trial takes; only for the cost that is told before.
+        trial_hours: Duration of a trial in hours; only used for the predicted cost.
     """
 
     values: Annotated[
@@ -41,10 +41,11 @@ class SweepWish(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def request_of(wish: SweepWish, draft: Draft) -> SweepRequest:
-    """Return the sweep of what was drafted.
+    """Return the sweep of a draft.
 
-    Errors: InvalidInput, its field beginning with ``sweep.``: values that make no sense, a name
-    that is no parameter.
+    Raises:
+        InvalidInput: A value is invalid or a name is no parameter; its field begins with
+        ``sweep.``.
     """
     try:
         plan = _plan_of(wish)
@@ -81,7 +82,7 @@ def _plan_of(wish: SweepWish) -> SweepPlan:
 
 
 def words_of(wish: SweepWish) -> list[str]:
-    """Return the same as words of ``benchpool submit`` and ``%%train``.
+    """Return the equivalent options of ``benchpool submit`` and ``%%train``.
 
     >>> words_of(SweepWish(array="0-31%4"))
     ['--array', '0-31%4']

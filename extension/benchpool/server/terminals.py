@@ -1,7 +1,8 @@
-"""JupyterLab's terminals: benchpool is found there, and ``python3`` is the notebook's.
+"""Terminals of JupyterLab: they find benchpool, and ``python3`` is the notebook's.
 
-A server that no terminal started opens login shells, so that ``/etc/profile`` and the like are
-read; these set the search path anew. Ours read them too, then put the server's own programs first.
+A server that was not started from a terminal opens login shells, so that ``/etc/profile`` and the
+like are read. These reset the search path. The shells set here read them too, then put the server's
+own programs first.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ _POSIX = ("sh", "bash", "dash", "ksh", "mksh", "zsh")
 
 
 def set_shell(server_app: Any, environ: Mapping[str, str]) -> None:
-    """Choose the shell of this server's terminals, unless somebody else has.
+    """Set the shell of this server's terminals, unless a shell is configured.
 
     Args:
-        server_app: Its terminals are not set up yet: extensions are loaded by their names.
+        server_app: The server, whose terminals are not set up yet: extensions load in name order.
         environ: The server's environment.
     """
     settings = dict(server_app.terminado_settings)
@@ -33,7 +34,7 @@ def set_shell(server_app: Any, environ: Mapping[str, str]) -> None:
 
 
 def shell_command(shell: str, programs: Path) -> list[str] | None:
-    """Return what starts a shell with these programs first; None for a shell that is not known.
+    """Return the command of a shell with these programs first; None for an unknown shell.
 
     >>> shell_command("/bin/tcsh", Path("/opt/lab/bin")) is None
     True

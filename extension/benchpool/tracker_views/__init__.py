@@ -1,5 +1,5 @@
-"""TensorBoard and Trackio in a notebook server, for its user alone, where they are installed.
+"""TensorBoard and Trackio in a notebook server, only for its user, if they are installed.
 
-``jupyter-server-proxy`` starts them on demand behind the notebook server, whose login is the Hub's.
-Each listens on a socket in a folder of its user's: a port of the machine would be everybody's.
+``jupyter-server-proxy`` starts them on demand behind the notebook server and its Hub login. Each
+listens on a socket in a folder of its user, since any user of the machine could open a port.
 """

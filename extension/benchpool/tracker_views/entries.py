@@ -1,4 +1,4 @@
-"""What ``jupyter-server-proxy`` is told of both; without it nobody reads this."""
+"""Configuration of both for ``jupyter-server-proxy``; unused without it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 START_S = 60.0
-"""Both import much before they answer, the longer the busier the machine is."""
+"""Start timeout, in seconds. Both import much before they answer, especially on a busy machine."""
 
 
 def tensorboard() -> dict[str, Any]:
-    """Return how TensorBoard is started and shown."""
+    """Return the configuration that starts and shows TensorBoard."""
     return _entry("tensorboard", "TensorBoard")
 
 
 def trackio() -> dict[str, Any]:
-    """Return how Trackio's dashboard is started and shown."""
+    """Return the configuration that starts and shows Trackio's dashboard."""
     return _entry("trackio", "Trackio")
 
 
@@ -27,7 +27,7 @@ def _entry(library: str, title: str) -> dict[str, Any]:
         "command": [sys.executable, "-m", module, "{unix_socket}", "{base_url}" + library],
         "unix_socket": True,
         "timeout": START_S,
-        # A page that is left open asks again and again: that is no use of the server.
+        # An open page sends requests all the time: that does not count as activity.
         "update_last_activity": False,
         "launcher_entry": {
             "enabled": find_spec(library) is not None,

@@ -1,7 +1,7 @@
-"""Where the event files of a person's jobs lie: found from their results, and shown as one folder.
+"""Folders with event files of a user's jobs, found from their results and shown as one folder.
 
-TensorBoard takes one folder and reads all that is below it; a home is too much. So it gets a folder
-of links to those of the jobs' results that have event files.
+TensorBoard reads everything below one folder; a whole home is too much. So it gets a folder of
+links to the job results that have event files.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def found(root: Path, deepest: int = DEEPEST, most: int = MOST) -> dict[str, Pat
     Hidden folders and links are not entered.
 
     Args:
-        deepest: Folders of results are looked for in so many levels.
-        most: Folders that are looked at, at most: those near the root first.
+        deepest: Maximum depth at which result folders are searched.
+        most: Maximum number of folders that are read, those near the root first.
     """
     folders: dict[str, Path] = {}
     waiting = deque([(root, 0)])
@@ -33,7 +33,7 @@ def found(root: Path, deepest: int = DEEPEST, most: int = MOST) -> dict[str, Pat
         folder, depth = waiting.popleft()
         below = _folders(folder)
         if folder.name == RESULTS:
-            # A trial lies in the folder of its sweep.
+            # A trial is in the folder of its sweep.
             for one in [*below, *(each for it in below for each in _folders(it))]:
                 if (one / EVENTS).is_dir():
                     folders[str(one.relative_to(folder)).replace(os.sep, "-")] = one / EVENTS
@@ -47,12 +47,12 @@ def _folders(folder: Path) -> list[Path]:
         with os.scandir(folder) as entries:
             names = [it.name for it in entries if it.is_dir(follow_symlinks=False)]
     except OSError:
-        return []  # not ours to read, or gone meanwhile
+        return []  # not readable, or gone meanwhile
     return [folder / name for name in sorted(names) if not name.startswith(".")]
 
 
 def link(links: Path, folders: dict[str, Path]) -> None:
-    """Let a folder have links to these, and no others. Errors: OSError."""
+    """Make a folder contain links to exactly these folders. Raises OSError."""
     there = {it.name for it in links.iterdir()}
     for name in there - set(folders):
         (links / name).unlink()

@@ -1,4 +1,4 @@
-"""Serve TensorBoard over the results of one's jobs: ``python -m … SOCKET``, in the home folder."""
+"""Serve TensorBoard over the user's job results: ``python -m … SOCKET``, in the home folder."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def main(socket: str) -> int:
         board = import_module("tensorboard.program").TensorBoard(
             server_class=lambda app, flags: SocketServer(app, socket)
         )
-        # It would tell other programs of the machine about a port, which is not there.
+        # It would advertise a port, which does not exist, to other programs of the machine.
         board._register_info = lambda server: None
-        # Its faster reader would answer everybody on a port of the machine.
+        # Its faster reader would answer any user on a port of the machine.
         board.configure(argv=["tensorboard", f"--logdir={links}", "--load_fast=false"])
         return int(board.main())
 
@@ -44,13 +44,13 @@ def _keep_looking(links: Path, root: Path) -> None:
 
 
 class SocketServer:
-    """What TensorBoard asks of a server, on a socket that its user alone can open.
+    """Server interface that TensorBoard needs, on a socket that only its user can open.
 
     Args:
         app: TensorBoard's WSGI application.
 
     Raises:
-        OSError: The socket cannot be made.
+        OSError: The socket cannot be created.
     """
 
     def __init__(self, app: Any, socket: str) -> None:
@@ -65,11 +65,11 @@ class SocketServer:
         IOLoop.current().start()
 
     def get_url(self) -> str:
-        """Return where it is served."""
+        """Return the address of the socket."""
         return f"unix:{self._path}"
 
     def print_serving_message(self) -> None:
-        """Say so in the log of the notebook server."""
+        """Print the address to the log of the notebook server."""
         print(f"TensorBoard at {self.get_url()}", file=sys.stderr)
 
 

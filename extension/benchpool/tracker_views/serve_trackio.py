@@ -1,4 +1,4 @@
-"""Serve Trackio's dashboard: ``python -m … SOCKET PREFIX``; it shows the runs of its user."""
+"""Serve Trackio's dashboard with the user's runs: ``python -m … SOCKET PREFIX``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def main(socket: str, prefix: str) -> None:
     """Serve until the process is ended.
 
     Args:
-        prefix: The path at which the notebook server offers it.
+        prefix: Path of the dashboard on the notebook server.
     """
     os.umask(0o077)
     app, _ = import_module("trackio.server").build_starlette_app_only()

@@ -1,4 +1,4 @@
-"""Arrays and numbers of NumPy, and sparse matrices of SciPy: ``.npy`` without pickle."""
+"""NumPy arrays and numbers, and SciPy sparse matrices: ``.npy`` without pickle."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _is_number(value: Any, _writer: Any) -> bool:
 
 def _write_number(value: Any, _writer: Any) -> dict[str, Any]:
     content = base64.b64encode(value.tobytes()).decode()
-    # Like the header of .npy, which has the unit of a date and the fields of a record.
+    # As in the header of .npy, with the unit of a date and the fields of a record.
     descr = library("numpy").lib.format.dtype_to_descr(value.dtype)
     return {"dtype": descr, "value": content}
 
@@ -111,4 +111,4 @@ ARRAY_FORMATS = (
     ("masked", _is_masked, _write_masked, _read_masked),
     ("sparse", _is_sparse, _write_sparse, _read_sparse),
 )
-"""As ``formats.Format`` has them."""
+"""Fields of ``formats.Format``."""

@@ -1,4 +1,4 @@
-"""The formats of values that have a library of their own, in the order in which they are asked."""
+"""Formats of values that belong to a library, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchpool.values.tensors import TENSOR_FORMATS
 
 
 class Format(NamedTuple):
-    """One kind of node.
+    """Format of one kind of node.
 
     Attributes:
-        takes: Whether it writes a value; asked with the writer.
-        write: The node's content; writes files by the writer. Errors: CannotTravel.
-        read: The value of a node; reads files by the reader.
+        takes: Whether the format can write a value; called with the writer.
+        write: Returns the node's content and writes files with the writer. Raises CannotTravel.
+        read: Returns the value of a node and reads files with the reader.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Frames, series and indexes of pandas, and tables of Arrow: Arrow files.
+"""Frames, series and indexes of pandas, and tables of Arrow, as Arrow files.
 
-An Arrow file has the columns, by their number. Index and labels are values of their own, and so are
-columns of objects, of which Arrow would make others, and categories, which it forgets without rows.
+An Arrow file has the columns by number. Index and labels are separate values. So are columns of
+objects, which Arrow would convert, and categories, which it drops if there are no rows.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from benchpool.values.libraries import is_one_of, library
 from benchpool.values.untravelled import kind_of
 
 NEEDS_ARROW = ("table", "index")
-"""Formats that write Arrow files of what is not Arrow's own."""
+"""Formats that write Arrow files for values of other libraries."""
 
 
 def needs_arrow(value: Any) -> str:
-    """Return what is said where pyarrow is not installed."""
+    """Return the message for a missing pyarrow."""
     return f"a {kind_of(value)}, which goes as an Arrow file: install pyarrow beside pandas"
 
 
 def _columns(frame: Any, value: Any, writer: Any) -> dict[str, Any]:
-    """Write the columns of a frame, whatever they and its rows are called."""
+    """Write the columns of a frame, independent of its column and row labels."""
     apart = _columns_apart(frame)
     plain = frame.iloc[:, [at for at in range(len(frame.columns)) if at not in apart]]
     plain = plain.set_axis([str(at) for at in range(len(plain.columns))], axis=1)
@@ -203,4 +203,4 @@ FRAME_FORMATS = (
     ("moment", _is_moment, _write_moment, _read_moment),
     ("arrow", _is_arrow, _write_arrow, _read_arrow),
 )
-"""As ``formats.Format`` has them."""
+"""Fields of ``formats.Format``."""

@@ -1,4 +1,4 @@
-"""Keeps what a job's cells have left by name; runs in the job's own kernel, when they have run."""
+"""Stores the values that a job's cells have left by name; runs in the job's kernel after them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from typing import Any
 from benchpool.values.writing import DocumentWriter
 
 FOLDER = "benchpool-values"
-"""Name of the folder of values, in the output folder of a job."""
+"""Folder of the values in the output folder of a job."""
 
 UNASKED_BYTES = 256 << 20
-"""Most bytes of all values that are kept although nobody named them."""
+"""Limit for all values stored by default, without being named, in bytes."""
 
 RESULT = "_"
-"""Name of the value of the last expression, as a session has it."""
+"""Name of the value of the last expression, as in a session."""
 
 _CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
 
 def keep(wanted: str, output: str) -> str:
-    """Write values of the kernel into the output folder; return what became of them, as JSON.
+    """Write values of the kernel into the output folder; return the outcome as JSON.
 
     Args:
         wanted: ``{"names": [...], "asked": bool, "pickle": bool, "returns": bool}`` as JSON. Names
-            that nobody asked for are written from the last to the first while there is room, and
-            so is the value of the last expression unless the job ``returns`` it.
+            not asked for are written from the last to the first up to a size limit. So is the
+            value of the last expression, unless the job ``returns`` it.
         output: The job's output folder.
     """
     namespace = {**sys.modules["__main__"].__dict__}
@@ -41,7 +41,7 @@ def keep(wanted: str, output: str) -> str:
 
 
 def _result() -> dict[str, Any]:
-    """Return the value of the last cell's expression, where it had one, by its name."""
+    """Return the last cell's value, by the name of results; empty if it has none."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None:
         return {}
@@ -50,7 +50,7 @@ def _result() -> dict[str, Any]:
 
 
 def write(namespace: Mapping[str, Any], wanted: Mapping[str, Any], output: Path) -> dict[str, Any]:
-    """Do as ``keep``, with any names; return the document without its values."""
+    """Write values as ``keep`` does, from any namespace; return the outcome without the values."""
     part = output / f".{FOLDER}.part"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The libraries whose values are written: looked for among what is imported."""
+"""Access to the libraries of values, only if they are imported."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def library(name: str) -> Any:
-    """Return an imported module, or None: then no value of it is there either."""
+    """Return an imported module, or None: then no value of it exists either."""
     return sys.modules.get(name)
 
 
 def is_one_of(value: Any, name: str, *classes: str) -> bool:
-    """Say whether a value's type is one of these classes themselves, of an imported library.
+    """Return whether a value's type is exactly one of these classes of an imported library.
 
     >>> import fractions
     >>> is_one_of(fractions.Fraction(1), "fractions", "Fraction"), is_one_of(1, "nothing", "int")

@@ -1,4 +1,4 @@
-"""Puts values that came from a notebook into the job's kernel, before its cells run."""
+"""Loads the values sent by a notebook into the job's kernel, before its cells run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchpool.values.reading import StoredValues
 
 
 def load(folder: str) -> str:
-    """Bind the values of a folder to their names, and remove it; return what they are, as JSON.
+    """Bind the values of a folder to their names, and remove it; return a description as JSON.
 
-    What was pickled is loaded too: this runs as the user who sent it, in that user's job.
+    Pickles are loaded too: this runs as the user who sent them, in that user's job.
     """
     values = StoredValues(Path(folder), pickles=True)
     found = {name: values[name] for name in values}

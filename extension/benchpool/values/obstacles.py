@@ -1,4 +1,4 @@
-"""Says what keeps values of a notebook's kernel from going along; nothing is written for it."""
+"""Reasons why values of a notebook's kernel cannot be sent, found without writing them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _WRITER = types.SimpleNamespace(states=False)
 
 
 def of(names: Sequence[str], pickle: bool) -> str:
-    """Return why names of this session cannot go along, as JSON by name.
+    """Return the reasons why names of this session cannot be sent, as JSON by name.
 
-    Of the others that is not known: a look finds kinds of values, not what a format refuses of one.
+    A name that is not listed may still fail. This check finds kinds of values, not limits of a
+    format.
     """
     namespace = sys.modules["__main__"].__dict__
     found = {name: _of_name(name, namespace, pickle) for name in names}
@@ -43,7 +44,7 @@ def _of_name(name: str, namespace: dict[str, Any], pickle: bool) -> str | None:
 
 
 def first(name: str, value: Any) -> tuple[str, str] | None:
-    """Return where in a value the first thing without a safe format is, and what it is.
+    """Return the position and kind of the first part of a value without a safe format, or None.
 
     >>> first("run", {"log": [1, range(3)], "draw": print})
     ("run['draw']", 'a function; code goes along as cells')

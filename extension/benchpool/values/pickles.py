@@ -1,4 +1,4 @@
-"""Pickles: only where a user said so, loaded in that user's own kernel or job alone."""
+"""Pickles: written only if the user allowed it, and loaded only in that user's kernel or job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_CLOUDPICKLE = "only to be pickled, and this Python has no cloudpickle"
 
 
 def dump(values: dict[str, Any], writer: Any) -> str:
-    """Pickle values into one file and return its name. Errors: CannotTravel."""
+    """Pickle values into one file and return its name. Raises CannotTravel."""
     try:
         import cloudpickle
     except ImportError:
@@ -20,20 +20,20 @@ def dump(values: dict[str, Any], writer: Any) -> str:
     torch = library("torch")
     try:
         with path.open("wb") as file:
-            if torch is not None:  # so that tensors of a GPU can be read where there is none
+            if torch is not None:  # so that tensors of a GPU can be read on a machine without one
                 torch.save(values, file, pickle_module=cloudpickle)
             else:
                 cloudpickle.dump(values, file)
         writer.count(path.stat().st_size)
     except CannotTravel:
         raise
-    except Exception as bad:  # whatever a class's own code raises
+    except Exception as bad:  # any error of a class's own code
         raise writer.cannot(f"nothing that can be pickled: {type(bad).__name__}: {bad}") from bad
     return f"{path.name}"
 
 
 def load(path: Any, device: Any) -> Any:
-    """Return what was pickled: this runs code of who wrote it."""
+    """Return the unpickled values. This runs code of the pickle's author."""
     with path.open("rb") as file:
         is_zip = file.read(4) == b"PK\x03\x04"
         file.seek(0)

@@ -1,4 +1,4 @@
-"""Values of the standard library as JSON: containers by their items, others by a text."""
+"""Standard library values as JSON: containers by their items, other values as strings."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 INLINE = (type(None), bool, float, str)
-"""Types that JSON has; whole numbers as well, unless they are very long."""
+"""Types that JSON has; also integers below ``LONG``."""
 LONG = 1 << 63
-"""Whole numbers from here on are written in digits of 16: Python reads no more than 4,300 of 10."""
+"""Limit from which integers are written in hexadecimal: Python reads at most 4,300 decimal
+digits.
+"""
 
 
 class ScalarKind(NamedTuple):
-    """A type whose values are one piece of JSON."""
+    """Type whose values are one piece of JSON."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
 
 class ContainerKind(NamedTuple):
-    """A type whose values hold others.
+    """Type whose values contain other values.
 
     Attributes:
-        items: What it holds, in pieces of equal form.
-        fill: Puts the pieces into an empty one.
-        empty: Makes an empty one of ``more``; None where it is made of its items at once.
-        more: What else is to be known, as JSON.
+        items: Returns the content, in pieces of equal form.
+        fill: Puts the pieces into an empty container.
+        empty: Makes an empty container from ``more``; None if it is made from its items at once.
+        more: Returns further properties as JSON.
     """
 
     items: Callable[[Any], Any]
@@ -173,12 +175,12 @@ CONTAINERS: dict[type, ContainerKind] = {
 
 
 def name_of(kind: type) -> str:
-    """Return what a type is called in a document.
+    """Return the name of a type in a document.
 
     >>> name_of(list), name_of(datetime.date)
     ('list', 'datetime.date')
     """
-    module = kind.__module__.split("._")[0]  # of Python 3.13: pathlib._local
+    module = kind.__module__.split("._")[0]  # for Python 3.13: pathlib._local
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 
 

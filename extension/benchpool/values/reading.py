@@ -1,4 +1,4 @@
-"""Reads values from a folder that ``writing`` has filled, one by one, when they are asked for."""
+"""Reads values from a folder written by ``writing``, one by one on access."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _FILE = re.compile(r"[0-9]{1,9}\.(npy|safetensors|arrow|pickle)")
 
 
 class NotReadable(Exception):
-    """A value cannot be read here; the text says why."""
+    """A value cannot be read here; the text gives the reason."""
 
 
 class StoredValues(Mapping[str, Any]):
-    """The values of one document by their names; each is read when it is first asked for.
+    """Values of one document by name. Each is read on first access.
 
     Args:
-        folder: Where the document is; without one there are no values.
-        pickles: Whether what was pickled may be loaded, which runs code of whoever wrote it.
-        device: Where tensors are put; None puts each where it was.
+        folder: Folder of the document; without a document there are no values.
+        pickles: Whether pickles may be loaded, which runs code of their author.
+        device: Device for tensors; None loads each to its original device.
 
-    ``entries`` says of each name its ``type``, its ``form`` (``value``, ``state`` or ``pickle``)
-    and its ``bytes``; ``left_out`` why a name is not there. ``returns``: the value of the last
-    expression is what its job returned.
+    ``entries`` has for each name its ``type``, its ``form`` (``value``, ``state`` or ``pickle``)
+    and its ``bytes``. ``left_out`` gives the reason for each missing name. ``returns``: the value
+    of the last expression is the return value of the job.
     """
 
     def __init__(self, folder: Path, *, pickles: bool, device: str | None = None) -> None:
@@ -50,7 +50,7 @@ class StoredValues(Mapping[str, Any]):
         return self.value(self.entries[name]["value"])
 
     def __contains__(self, name: object) -> bool:
-        return name in self.entries  # and nothing is read for that
+        return name in self.entries  # reads no value
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
@@ -66,7 +66,7 @@ class StoredValues(Mapping[str, Any]):
     # ------------------------------------------------------------------ for the formats
 
     def value(self, content: Any) -> Any:
-        """Return what the JSON of a value says. Errors: NotReadable."""
+        """Return the value for its JSON content. Raises NotReadable."""
         if not isinstance(content, dict):
             return content
         number = int(content["$"])
@@ -75,13 +75,13 @@ class StoredValues(Mapping[str, Any]):
         return self._made[number]
 
     def path(self, name: str) -> Path:
-        """Return where a file of the document is."""
+        """Return the path of a file of the document."""
         if not _FILE.fullmatch(name):
             raise NotReadable(f"The document names a file {name!r}, which it cannot have.")
         return self._folder / name
 
     def tensor(self, node: Mapping[str, Any]) -> Any:
-        """Return the numbers of a tensor; the same ones are one tensor."""
+        """Return the tensor of a node; equal nodes return the same tensor."""
         place = (node["file"], node.get("key"))
         if place not in self._made:
             self._made[place] = tensors.read_numbers(dict(node), self.path(node["file"]))
@@ -105,7 +105,7 @@ class StoredValues(Mapping[str, Any]):
 
     def _fill(self, number: int, node: Mapping[str, Any], container: plain.ContainerKind) -> None:
         made = None
-        if container.empty is not None:  # it may hold itself
+        if container.empty is not None:  # it may contain itself
             made = self._made[number] = container.empty(node.get("more"))
         items = [
             [self.value(part) for part in each] if isinstance(each, list) else self.value(each)

@@ -12,10 +12,10 @@ from benchpool.values.writing import DocumentWriter
 
 
 def write(names: Sequence[str], folder: str, pickle: bool, most: int) -> str:
-    """Write values of this session into an empty folder; return what became of them, as JSON.
+    """Write values of this session into an empty folder; return the outcome as JSON.
 
     Args:
-        most: Bytes that they may have together.
+        most: Limit for their total size, in bytes.
     """
     namespace = sys.modules["__main__"].__dict__
     before = os.umask(0o077)

@@ -1,7 +1,7 @@
-"""Tensors of torch: in safetensors where that is installed, else as arrays of NumPy.
+"""Tensors of torch: in safetensors if installed, else as NumPy arrays.
 
-Tensors with the same memory come back as one. Those of a GPU are written from the processor's
-memory. Of a model or an optimizer the state is written: its code is in the cells.
+Tensors with the same memory are restored as one. GPU tensors are copied to CPU memory for writing.
+For a model or an optimizer only the state is written: its code is in the cells.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from benchpool.values.libraries import library
 
 
 class TensorFile:
-    """Gathers the tensors of one name, and writes them into one file."""
+    """Collects the tensors of one name, and writes them into one file."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -22,7 +22,7 @@ class TensorFile:
         self._kept: list[Any] = []
 
     def add(self, tensor: Any) -> dict[str, Any]:
-        """Return what says where a tensor's numbers are."""
+        """Return the node with the location of a tensor's data."""
         storage = tensor.untyped_storage().data_ptr()
         place = (storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
         key = (*place, str(tensor.dtype), str(tensor.device))
@@ -31,7 +31,7 @@ class TensorFile:
         self._writer.count(tensor.numel() * tensor.element_size())
         plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
         node = self._put(plain)
-        self._kept.append(tensor)  # else its memory may be another's
+        self._kept.append(tensor)  # otherwise its memory may be reused
         self._known[key] = node
         return dict(node)
 
@@ -44,7 +44,7 @@ class TensorFile:
             numpy.save(path, octets.numpy(), allow_pickle=False)
             return {"file": path.name, "dtype": dtype, "shape": shape}
         if plain.untyped_storage().nbytes() != plain.numel() * plain.element_size():
-            plain = plain.clone()  # safetensors writes no views
+            plain = plain.clone()  # safetensors cannot write views
         if not self._waiting:
             self._file = self._writer.file("safetensors")
         key = f"t{len(self._waiting)}"
@@ -52,7 +52,7 @@ class TensorFile:
         return {"file": self._file.name, "key": key}
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write the collected tensors."""
         if self._waiting:
             from safetensors.torch import save_file
 
@@ -60,7 +60,7 @@ class TensorFile:
             self._waiting = {}
 
     def forget(self) -> None:
-        """Drop what was gathered, and what is known of files that are gone."""
+        """Drop the collected tensors, and entries of files that were removed."""
         self._waiting = {}
         self._known = {
             key: node
@@ -113,7 +113,7 @@ def _read_tensor(node: dict[str, Any], reader: Any) -> Any:
 
 
 def read_numbers(node: dict[str, Any], path: Any) -> Any:
-    """Return a tensor in the processor's memory."""
+    """Return a tensor in CPU memory."""
     import torch
 
     if "key" in node:
@@ -166,4 +166,4 @@ TENSOR_FORMATS = (
     ("state", _is_state, _write_state, lambda node, reader: reader.value(node["state"])),
     ("torch-word", _is_word, _write_word, _read_word),
 )
-"""As ``formats.Format`` has them."""
+"""Fields of ``formats.Format``."""

@@ -1,4 +1,4 @@
-"""What cannot travel, whatever the format, in words, and where in a value it is."""
+"""Values that cannot be sent in any format: their description, and their position in a value."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ NEVER = {
         "a loader in the midst of its data"
     ),
 }
-"""Kinds that live in their process, by name: also as a pickle they would be something else."""
+"""Types bound to their process, by name: even a pickle would not restore them."""
 
 LOOKED_AT = 20_000
-"""At most so many objects of a value are looked at."""
+"""Maximum number of objects of a value that are examined."""
 
 
 class CannotTravel(Exception):
-    """A value, or a part of it, cannot be written; the text says which and why."""
+    """A value, or a part of it, cannot be written; the text names it and the reason."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where} is {why}" if where else why)
@@ -56,14 +56,14 @@ class CannotTravel(Exception):
 
 
 class TooLargeToTravel(CannotTravel):
-    """A value has more bytes than may still be written."""
+    """A value is larger than the remaining size limit."""
 
     def __init__(self, where: str, size: int, left: int) -> None:
         super().__init__(where, f"too large: {mib(size)}, where {mib(left)} are left of the limit")
 
 
 def mib(size: int) -> str:
-    """Return a size in words.
+    """Return a size as text.
 
     >>> mib(3 << 20), mib(1 << 32)
     ('3.0 MiB', '4.0 GiB')
@@ -72,7 +72,7 @@ def mib(size: int) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return the name of a value's type, with its module where it is not Python's own.
+    """Return the name of a value's type, with its module unless it is built in.
 
     >>> kind_of([]), kind_of(collections.deque())
     ('list', 'collections.deque')
@@ -83,7 +83,7 @@ def kind_of(value: Any) -> str:
 
 
 def word_for(value: Any) -> str | None:
-    """Return what a value is in words when it can never travel.
+    """Return a description of a value that can never be sent, or None.
 
     >>> word_for(each for each in ())
     'a generator, which is somewhere in its run'
@@ -94,7 +94,7 @@ def word_for(value: Any) -> str | None:
 
 
 def find(name: str, value: Any) -> tuple[str, str] | None:
-    """Return where in a value the first thing is that can never travel, and what it is.
+    """Return the position and description of the first part that can never be sent, or None.
 
     >>> import threading
     >>> find("run", {"log": [threading.Lock()]})
@@ -121,7 +121,7 @@ def find(name: str, value: Any) -> tuple[str, str] | None:
 
 
 def step(value: Any, key: Any) -> str:
-    """Return the way from a value to what it holds under a key, as it is written in Python.
+    """Return the Python expression from a value to what it holds under a key.
 
     >>> step({}, "log"), step(object(), "lock")
     ("['log']", '.lock')

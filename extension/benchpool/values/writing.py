@@ -14,17 +14,17 @@ from benchpool.values.untravelled import CannotTravel, TooLargeToTravel
 
 DOCUMENT = "values.json"
 CONTENTS = "contents.json"
-"""What is there and what is not, without the values, for who only lists them."""
+"""List of the stored and missing values without their content, for tools that only list them."""
 VERSION = 1
 
 
 class DocumentWriter:
-    """One document in the making.
+    """Writer of one document.
 
     Args:
         folder: An empty folder.
-        pickle: What has no safe format is pickled, all such names together.
-        states: Of a model or an optimizer its state is written, unless it may be pickled whole.
+        pickle: Values without a safe format are pickled together.
+        states: For a model or an optimizer the state is written, unless it may be pickled whole.
     """
 
     def __init__(self, folder: Path, *, pickle: bool = False, states: bool = False) -> None:
@@ -44,9 +44,9 @@ class DocumentWriter:
         self.tensors = TensorFile(self)
 
     def add(self, name: str, value: Any, *, quiet: bool = False) -> None:
-        """Write a value under a name; one that cannot be written leaves nothing behind.
+        """Write a value under a name. A value that cannot be written leaves no files behind.
 
-        ``quiet``: then it is not pickled either, and nothing is said of it.
+        With ``quiet`` such a value is neither pickled nor reported.
         """
         marks = len(self._nodes), len(self._files), self._left
         self._where = [name]
@@ -68,15 +68,15 @@ class DocumentWriter:
             self._left_out[name] = _reason(name, failed)
 
     def bound(self, most: int | None) -> None:
-        """Let all files written from now on together have at most so many bytes."""
+        """Limit the total size of all files written from now on, in bytes; None for no limit."""
         self._left = most
 
     def leave_out(self, name: str, why: str) -> None:
-        """Note that a name is not there, and why."""
+        """Record that a name is missing, and why."""
         self._left_out[name] = why
 
     def finish(self, **more: Any) -> dict[str, Any]:
-        """Pickle what is left, write the document with ``more`` in it, and return it."""
+        """Pickle the remaining values, write the document with ``more`` in it, and return it."""
         if self._to_pickle:
             self._pickle_all()
         document = {
@@ -97,9 +97,9 @@ class DocumentWriter:
     # ------------------------------------------------------------------ for the formats
 
     def encode(self, value: Any, step: str = "") -> Any:
-        """Return a value as JSON: itself, or ``{"$": number of its node}``. Errors: CannotTravel.
+        """Return a value as JSON: itself, or ``{"$": number of its node}``. Raises CannotTravel.
 
-        ``step`` is the way to it from the value around it, as it would be written in Python.
+        ``step`` is the Python expression from the containing value to this one.
         """
         kind = type(value)
         if kind in plain.INLINE or (kind is int and -plain.LONG < value < plain.LONG):
@@ -113,19 +113,19 @@ class DocumentWriter:
         number = len(self._nodes)
         self._nodes.append({})
         self._numbers[id(value)] = number
-        self._alive.append(value)  # else its id may come again
+        self._alive.append(value)  # otherwise its ID may be reused
         self._nodes[number].update(self._node(value, number))
         self._where.pop()
         return {"$": number}
 
     def file(self, suffix: str) -> Path:
-        """Return a new file of the document."""
+        """Return the path of a new file of the document."""
         path = self.folder / f"{len(self._files)}.{suffix}"
         self._files.append(path)
         return path
 
     def count(self, size: int) -> None:
-        """Count bytes that are about to be written. Errors: CannotTravel beyond the limit."""
+        """Count bytes before they are written. Raises CannotTravel beyond the limit."""
         if self._left is None:
             return
         if size > self._left:
@@ -200,7 +200,7 @@ class DocumentWriter:
     # ------------------------------------------------------------------ pickles
 
     def _pickle_all(self) -> None:
-        """Pickle names together, so that what they share stays shared; or say which cannot be."""
+        """Pickle values together, so that shared objects stay shared; record failures."""
         for name, value in list(self._to_pickle.items()):
             found = untravelled.find(name, value)
             if found is not None:

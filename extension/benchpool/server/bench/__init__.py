@@ -1,4 +1,4 @@
-"""The bench below this notebook server: whether it works, and what becomes of its GPUs.
+"""Bench of this notebook server: its activity, and the release of its GPUs.
 
-``bench_watch`` looks after it; the other modules say what kernels and terminals do.
+``bench_watch`` monitors it. The other modules read the activity of kernels and terminals.
 """

@@ -1,4 +1,4 @@
-"""The routes on the bench below this server."""
+"""Routes for the bench of this server."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchpool.server.handlers import Handler
 
 
 class BenchHandler(Handler):
-    """``GET bench``: what kernels and terminals do, and what becomes of the GPUs."""
+    """``GET bench``: activity of kernels and terminals, and the state of the GPUs."""
 
     _track_activity = False  # a page that only watches does not keep an idle server alive
 
     @property
     def watch(self) -> BenchWatch:
-        """What looks after the bench."""
+        """Watch of this server's bench."""
         found: BenchWatch = self.settings["benchpool_bench"]
         return found
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Answer for this server."""
+        """Answer with the present state."""
         await self.answer(self.watch.now())
 
 
@@ -33,15 +33,15 @@ class KeepHandler(BenchHandler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Keep it."""
+        """Keep the bench."""
         await self.answer(self.watch.keep())
 
 
 class GiveBackHandler(BenchHandler):
-    """``POST bench/give-back``: give the GPUs back."""
+    """``POST bench/give-back``: release the GPUs."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Begin with it."""
+        """Start the release."""
         await self.answer(self.watch.give_back())

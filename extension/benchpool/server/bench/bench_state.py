@@ -1,4 +1,4 @@
-"""What a page is told of the bench below its server."""
+"""State of the bench, as shown to a page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from benchpool_scheduler.contract.idle_benches import BenchIdleness
 
 
 class GivenBack(Struct, frozen=True):
-    """That the GPUs of this server were given back while it went on.
+    """Release of this server's GPUs while the server continues.
 
     Attributes:
-        asked: Somebody wanted it, else it had been idle for ``idle_s``.
-        kernels: That were started anew without GPUs, and lost their variables.
-        note: File that says so, in the folder that the server serves; null where none could be
-            written.
-        done: The scheduler has the GPUs back.
+        asked: A user requested it; otherwise the bench had been idle for ``idle_s`` seconds.
+        kernels: Number of kernels restarted without GPUs; they lost their variables.
+        note: File about it in the folder that the server serves; null if it could not be written.
+        done: The scheduler has received the GPUs.
     """
 
     at: datetime
@@ -30,14 +29,14 @@ class GivenBack(Struct, frozen=True):
 
 
 class BenchNow(Struct, frozen=True):
-    """What kernels and terminals of this server do, and what becomes of its GPUs.
+    """Activity of this server's kernels and terminals, and the state of its GPUs.
 
     Attributes:
         executions: Cells run since the server started.
-        terminal_programs: Null where the machine does not tell.
-        gives_up: The server can go on without its GPUs; else giving them back stops it.
-        idleness: Null where the server has no GPUs, or the scheduler did not answer.
-        given_back: Null while they were not.
+        terminal_programs: Null if the machine does not provide it.
+        gives_up: The server can continue without its GPUs; otherwise releasing them stops it.
+        idleness: Null if the server has no GPUs, or the scheduler did not answer.
+        given_back: Null until the GPUs were released.
     """
 
     kernels: int

@@ -1,4 +1,4 @@
-"""Looks after the bench below this server: reports what it does, and does what the answer says."""
+"""Monitor of this server's bench: reports its activity and follows the scheduler's commands."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from benchpool_scheduler.errors import Refused
 
 LOOK_S = 2.0
 KERNEL_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"
-"""What Jupyter tells of kernels that start, so that not even their first cell is missed."""
+"""Jupyter's event for kernel starts, so that their first cell is counted too."""
 
 ONE_MACHINE = "BENCHPOOL_SERVER_START"
-"""What the spawners of one machine set: there a server can go on without its GPUs."""
+"""Variable set by single-machine spawners: there a server can continue without its GPUs."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class BenchWatch:
-    """What this server knows of its bench, and does about it.
+    """State of this server's bench, and the actions on it.
 
     Attributes:
-        folder: What the server serves; notes are left there.
-        environ: The server's own environment, of which kernels and terminals get a copy.
+        folder: Folder that the server serves; notes are written there.
+        environ: The server's own environment, copied to kernels and terminals.
     """
 
     kernels: KernelWatch
@@ -77,11 +77,11 @@ class BenchWatch:
         return watch
 
     async def run(self) -> None:
-        """Look on, for ever."""
+        """Check the bench in an endless loop."""
         while True:
             try:
                 await self.look()
-            except Exception:  # whatever fails now: it is looked again
+            except Exception:  # any error: the next check follows
                 log.exception("The bench could not be looked after")
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
@@ -89,7 +89,7 @@ class BenchWatch:
             self._wake.clear()
 
     async def look(self) -> None:
-        """Look once; report where it is time to, and do what the answer says."""
+        """Check once; report if due, and follow the command in the answer."""
         if not self.link.wanted or (self.given_back is not None and self.given_back.done):
             self.kernels.look()
             return
@@ -102,7 +102,7 @@ class BenchWatch:
             await self._report(now)
 
     async def activity(self) -> BenchActivity:
-        """Return what kernels and terminals do, as it is reported."""
+        """Return the activity of kernels and terminals, as reported to the scheduler."""
         seen, running = self.kernels.look(), await self.terminals.lately()
         return BenchActivity(
             kernels=seen.kernels,
@@ -114,7 +114,7 @@ class BenchWatch:
         )
 
     async def now(self) -> BenchNow:
-        """Return what a page is told."""
+        """Return the state for a page."""
         seen = await self.activity()
         return BenchNow(
             kernels=seen.kernels,
@@ -127,15 +127,15 @@ class BenchWatch:
         )
 
     async def keep(self) -> BenchNow:
-        """Keep the bench for a while. Errors: the scheduler's."""
+        """Keep the bench for a while. Raises the scheduler's errors."""
         await self.link.keep()
         return await self.now()
 
     async def give_back(self) -> BenchNow:
-        """Give the GPUs back, as their owner wishes.
+        """Release the GPUs at their owner's request.
 
         Raises:
-            Refused: Programs run in terminals, and the server would go on with them.
+            Refused: Programs run in terminals of a server that would continue with them.
         """
         running = await self.terminals.scan()
         if ONE_MACHINE in self.environ and running is not None and running.programs:
@@ -148,11 +148,11 @@ class BenchWatch:
                 numbers={"programs": len(running.programs)},
             )
         await self.link.release()
-        self._told = None  # what is to be done now is asked at once
+        self._told = None  # the next check asks for the command at once
         self._wake.set()
         return await self.now()
 
-    # ------------------------------------------------------------------ what is commanded
+    # ------------------------------------------------------------------ commands
 
     async def _report(self, now: BenchActivity) -> None:
         self._told, self._told_at = now, self.clock()
@@ -167,10 +167,10 @@ class BenchWatch:
             self._wake.set()
 
     async def _release(self, answer: BenchIdleness, told: BenchActivity) -> None:
-        """Take the GPUs from all that has them, after a last look."""
+        """Take the GPUs from all kernels and terminals, after a last activity check."""
         await self.terminals.scan()
         if reports.works_anew(await self.activity(), told):
-            self._told = None  # it is reported at once, and the scheduler decides again
+            self._told = None  # reported at once; the scheduler decides again
             self._wake.set()
             return
         note = self._leave_note(answer, stopped=False)

@@ -1,7 +1,7 @@
-"""Takes the GPUs of this server from all that it has started and will start; the server goes on.
+"""Takes the GPUs of this server from its present and future processes; the server continues.
 
-A process has its GPUs by a variable that it got at its start. So kernels are started anew, and
-shells that wait for a line are closed: whatever was typed there next would still use the GPUs.
+A process has its GPUs by a variable set at its start. So kernels are restarted, and idle shells are
+closed: the next command in them would still use the GPUs.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from typing import Any
 import psutil
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": ""}
-"""Variables of what has no GPU: an empty list hides all, none would show all."""
+"""Variables of processes without a GPU: an empty list hides all GPUs, no variable shows all."""
 
 log = logging.getLogger(__name__)
 
 
 def hide(environ: MutableMapping[str, str]) -> None:
-    """Have what this server starts from now on see no GPU."""
+    """Hide the GPUs from all processes that this server starts from now on."""
     environ.update(HIDDEN)
 
 
 async def restart_kernels(manager: Any) -> int:
-    """Start all kernels anew without GPUs, gently; return how many.
+    """Restart all kernels gracefully without GPUs; return their number.
 
-    A kernel that cannot be started anew is ended.
+    A kernel that cannot be restarted is ended.
     """
     kernels = list(manager.list_kernel_ids())
     await asyncio.gather(*(_restart(manager, each) for each in kernels))
@@ -40,15 +40,15 @@ async def restart_kernels(manager: Any) -> int:
 async def _restart(manager: Any, kernel_id: str) -> None:
     kernel = manager.get_kernel(kernel_id)
     try:
-        # The manager's own restart would start it with the variables of its first start.
+        # The manager's own restart would use the variables of the kernel's first start.
         await kernel.restart_kernel(now=False, env={**_variables(kernel), **HIDDEN})
-    except Exception:  # whatever it is: no kernel may go on with the GPUs
+    except Exception:  # any error: no kernel may continue with the GPUs
         log.exception("The kernel %s could not be started anew without its GPUs", kernel_id)
         await manager.shutdown_kernel(kernel_id, now=True)
 
 
 def _variables(kernel: Any) -> dict[str, str]:
-    """Return what a kernel was started with; of one that has ended, what it would be now."""
+    """Return the variables of a kernel's process; if it has ended, those of a new one."""
     pid = getattr(kernel.provisioner, "pid", None)
     with suppress(psutil.Error):
         if pid:
@@ -57,11 +57,11 @@ def _variables(kernel: Any) -> dict[str, str]:
 
 
 async def close_terminals(manager: Any, waiting: Iterable[int]) -> None:
-    """Close the shells that wait for a line, in open terminals and elsewhere.
+    """Close idle shells, in open terminals and elsewhere.
 
     Args:
-        manager: Jupyter's terminal manager, None where there is none.
-        waiting: Their pids.
+        manager: Jupyter's terminal manager, or None.
+        waiting: PIDs of the shells.
     """
     left = set(waiting)
     for name, terminal in list({} if manager is None else manager.terminals.items()):

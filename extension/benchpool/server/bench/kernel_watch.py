@@ -1,6 +1,6 @@
-"""The kernels of this server: how many there are and work, and how many cells they have run.
+"""Kernels of this server: their number, the busy ones, and the number of cells they have run.
 
-Each kernel is listened to by a connection of our own: no browser need be open for that.
+A separate connection listens to each kernel, so no browser has to be open.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchpool.server.bench.running_cells import RunningCells
 
 @dataclass(frozen=True, slots=True)
 class KernelActivity:
-    """How many kernels there are, how many of them work, and cells run since the server began."""
+    """Number of kernels, number of busy ones, and cells run since the server started."""
 
     kernels: int = 0
     busy: int = 0
@@ -23,14 +23,14 @@ class KernelActivity:
 
 @dataclass(slots=True)
 class KernelWatch:
-    """Listens to all kernels of a Jupyter server's kernel manager."""
+    """Listener to all kernels of a Jupyter server's kernel manager."""
 
     manager: Any
     _heard: dict[str, tuple[RunningCells, Any]] = field(default_factory=dict)
     _gone: int = 0
 
     def look(self) -> KernelActivity:
-        """Return what kernels do, and listen to those that are new."""
+        """Return the activity of the kernels, and listen to new ones."""
         ids = list(self.manager.list_kernel_ids())
         for gone in self._heard.keys() - set(ids):
             cells, stream = self._heard.pop(gone)
@@ -48,7 +48,7 @@ class KernelWatch:
         cells, stream = RunningCells(), kernel.connect_iopub()
 
         def on_message(frames: Sequence[Any]) -> None:
-            # Of large outputs nothing is copied: only the parts that are read.
+            # Large outputs are not copied: only the parts that are read.
             cells.hear(_Parts(frames))
 
         stream.on_recv(on_message, copy=False)
@@ -57,12 +57,12 @@ class KernelWatch:
     def _is_busy(self, kernel_id: str) -> bool:
         heard = self._heard.get(kernel_id)
         state = getattr(self.manager.get_kernel(kernel_id), "execution_state", None)
-        # What it said before we listened, Jupyter itself has heard.
+        # Jupyter's own state covers the time before this listener started.
         return state == "busy" or (heard is not None and bool(heard[0].running))
 
 
 class _Parts(Sequence[bytes]):
-    """The parts of a message, copied when they are read."""
+    """Parts of a message, copied when they are read."""
 
     def __init__(self, frames: Sequence[Any]) -> None:
         self._frames = frames

@@ -1,15 +1,15 @@
-"""Leaves a note in the folder that the server serves; no file that is there is written over."""
+"""Writes a note into the folder that the server serves, without overwriting a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 MOST = 100
-"""Notes of one name in a folder."""
+"""Maximum number of notes of one name in a folder."""
 
 
 def leave(folder: Path, name: str, text: str) -> str:
-    """Write a note under the first of its names that is free; return that name.
+    """Write a note under the first free name and return that name.
 
     Raises:
         OSError: The folder cannot be written to, or all names are taken.

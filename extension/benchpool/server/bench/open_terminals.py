@@ -1,4 +1,4 @@
-"""The terminals of this server, as Jupyter's terminal manager keeps them."""
+"""Terminals of this server, as known to Jupyter's terminal manager."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from benchpool.server.bench import terminal_programs
 from benchpool.server.bench.terminal_programs import TerminalScan
 
 KNOWN_S = 5.0
-"""What runs in terminals is looked for at most so often, unless something hangs on it."""
+"""Cache time of a scan of terminals, in seconds. Decisions use a fresh scan."""
 
 
 @dataclass(slots=True)
 class OpenTerminals:
-    """Asks for what runs in terminals; a server that never opened one is not searched.
+    """Scanner of the programs in terminals. A server that never opened a terminal is not scanned.
 
     Attributes:
-        settings: Those of the web application: the manager comes there after us.
-        server: What tells this server's terminals from those of others.
+        settings: Settings of the web application; the terminal manager is added there later.
+        server: Mark that distinguishes this server's terminals from those of other servers.
     """
 
     settings: dict[str, Any]
@@ -34,28 +34,28 @@ class OpenTerminals:
 
     @classmethod
     def of(cls, settings: dict[str, Any], environ: MutableMapping[str, str]) -> OpenTerminals:
-        """Return the terminals of a server, which inherit its mark from this environment."""
+        """Return the terminals of a server, and set their mark in this environment."""
         server = environ[terminal_programs.OF_A_SERVER] = secrets.token_hex(8)
         return cls(settings, server)
 
     def shells(self) -> dict[str, int]:
-        """Return the process of each open terminal by the terminal's name."""
+        """Return the process ID of each open terminal by the terminal's name."""
         open_now = {} if self.manager is None else self.manager.terminals
         return {name: one.ptyproc.pid for name, one in open_now.items()}
 
     @property
     def manager(self) -> Any:
-        """Jupyter's terminal manager, None where there is none."""
+        """Jupyter's terminal manager, or None."""
         return self.settings.get("terminal_manager")
 
     async def lately(self) -> TerminalScan | None:
-        """Return what ``scan`` finds, or found a moment ago."""
+        """Return the result of ``scan``, cached for ``KNOWN_S`` seconds."""
         if self.clock() - self._known_at >= KNOWN_S:
             await self.scan()
         return self._known
 
     async def scan(self) -> TerminalScan | None:
-        """Return what runs in all terminals, closed ones too; None where that is not told."""
+        """Return the programs in all terminals, also closed ones; None if they are hidden."""
         self._known = await self._scanned()
         self._known_at = self.clock()
         return self._known

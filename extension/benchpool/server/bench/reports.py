@@ -1,21 +1,21 @@
-"""When a notebook server reports what it does, and what it reports; pure."""
+"""Timing and content of a notebook server's activity reports. Pure."""
 
 from __future__ import annotations
 
 from benchpool_scheduler.contract.idle_benches import BenchActivity, BenchIdleness, BenchStep
 
 REPORT_S = 20.0
-"""Between two reports while nothing changes."""
+"""Interval between reports while the activity does not change, in seconds."""
 
 AGAIN_S = 2.0
-"""Between two reports at least, however much changes."""
+"""Minimum interval between reports, in seconds."""
 
 CLIMBING = frozenset({BenchStep.TOLD, BenchStep.ASKED, BenchStep.DUE})
-"""Steps in which each cell that was run counts at once."""
+"""Steps in which each executed cell is reported at once."""
 
 
 def is_working(activity: BenchActivity) -> bool:
-    """Tell whether anything works.
+    """Return whether a kernel or a terminal is working.
 
     >>> is_working(BenchActivity(kernels=1, busy_kernels=0, executions=4, terminal_programs=1))
     True
@@ -24,7 +24,7 @@ def is_working(activity: BenchActivity) -> bool:
 
 
 def works_anew(now: BenchActivity, told: BenchActivity | None) -> bool:
-    """Tell whether something works, or was executed, of which was not told."""
+    """Return whether there is work or an execution that was not reported yet."""
     if told is None:
         return False
     return now.executions > told.executions or (is_working(now) and not is_working(told))
@@ -36,10 +36,9 @@ def is_due(
     since_s: float,
     answer: BenchIdleness | None,
 ) -> bool:
-    """Tell whether it is time to report.
+    """Return whether a report is due.
 
-    Args:
-        told: The last report, ``since_s`` ago, and ``answer`` to it.
+    ``told`` is the last report, made ``since_s`` seconds ago, and ``answer`` is the answer to it.
 
     >>> rests = BenchActivity(kernels=1, busy_kernels=0, executions=4, terminal_programs=0)
     >>> works = BenchActivity(kernels=1, busy_kernels=1, executions=5, terminal_programs=0)

@@ -1,7 +1,7 @@
-"""Which requests one kernel works on, and how many cells it has run: read from its IOPub channel.
+"""Running requests of one kernel and its number of executed cells, read from its IOPub channel.
 
-Jupyter's own ``execution_state`` is the last word that a kernel said; while a cell runs, an answer
-to a widget beside it says "idle" too. So each request is followed by itself.
+Jupyter's own ``execution_state`` is the kernel's last status. While a cell runs, an answer to a
+widget also reports "idle". So each request is tracked separately.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DELIMITER = b"<IDS|MSG>"
-"""Stands between the addresses of a message and its parts."""
+"""Separator between the addresses of a message and its parts."""
 
 _HEADER, _PARENT, _CONTENT = 2, 3, 5
-"""Where a message's parts are, counted from the delimiter."""
+"""Positions of a message's parts, counted from the delimiter."""
 
 _ANEW = frozenset({"starting", "restarting"})
 
 
 @dataclass(slots=True)
 class RunningCells:
-    """What one kernel told so far.
+    """Activity of one kernel so far.
 
     Attributes:
-        running: Ids of the requests that it works on, cells and answers to widgets.
-        executions: Cells that it has begun.
+        running: IDs of the requests in progress, both cells and answers to widgets.
+        executions: Number of cells started.
     """
 
     running: set[str] = field(default_factory=set)
     executions: int = 0
 
     def hear(self, frames: Sequence[bytes]) -> None:
-        """Take up one message; what is no message of Jupyter is passed over.
+        """Process one message. Anything but a Jupyter message is ignored.
 
         >>> cells = RunningCells()
         >>> parent = b'{"msg_type": "execute_request", "msg_id": "1"}'

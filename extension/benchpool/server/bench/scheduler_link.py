@@ -1,4 +1,4 @@
-"""What this server asks the scheduler about its bench; a scheduler that is away is asked again."""
+"""Requests of this server to the scheduler about its bench. Failed reports are retried later."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from benchpool_scheduler.errors import BenchpoolError, NotFound
 
 ANSWER_S = 10.0
 ABSENT_S = 300.0
-"""A server without a bench looks after so long whether it has one."""
+"""Interval at which a server without a bench checks for one, in seconds."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class SchedulerLink:
-    """Reports of one notebook server, and what was answered last.
+    """Reports of one notebook server, and the last answer.
 
     Attributes:
-        user: Whose server it is, and its name; ``wanted`` is false outside of a Hub.
-        answer: Where the bench stands; None where there is none, or the scheduler was silent.
+        user: Owner of the server.
+        server: Name of the server.
+        wanted: False outside a Hub.
+        answer: State of the bench; None if there is none, or the scheduler did not answer.
     """
 
     pool: PoolAccess
@@ -43,11 +45,11 @@ class SchedulerLink:
         return cls(pool, user, server, wanted="JUPYTERHUB_API_TOKEN" in environ and bool(user))
 
     async def report(self, activity: BenchActivity) -> BenchIdleness | None:
-        """Report; return the answer, None for none."""
+        """Report the activity; return the answer, or None."""
         try:
             lease = await self._find()
             self.answer = None if lease is None else await self._reported(lease, activity)
-        except NotFound:  # it has ended, or the scheduler knows no such reports
+        except NotFound:  # it has ended, or the scheduler has no such route
             self._lease, self.answer, self._absent_at = None, None, self.clock()
         except BenchpoolError as failed:
             self.answer = None
@@ -55,17 +57,17 @@ class SchedulerLink:
         return self.answer
 
     async def keep(self) -> None:
-        """Keep the bench for a while. Errors: the scheduler's."""
+        """Keep the bench for a while. Raises the scheduler's errors."""
         lease = await self._known()
         self.answer = await self.pool.ask(lambda pool: pool.keep_bench(lease), ANSWER_S)
 
     async def release(self) -> None:
-        """Ask that the GPUs be given back. Errors: the scheduler's."""
+        """Request the release of the GPUs. Raises the scheduler's errors."""
         lease = await self._known()
         self.answer = await self.pool.ask(lambda pool: pool.release_bench(lease), ANSWER_S)
 
     async def released(self) -> bool:
-        """Say that nothing holds the GPUs; return whether the scheduler has them back."""
+        """Report that no process uses the GPUs; return whether the scheduler has received them."""
         try:
             lease = await self._known()
             await self.pool.ask(lambda pool: pool.released_bench(lease), ANSWER_S)
@@ -89,7 +91,7 @@ class SchedulerLink:
         return lease
 
     async def _find(self) -> str | None:
-        """Return the lease of this server, None where it has none."""
+        """Return the lease of this server, or None."""
         if self._lease is None and not self._was_absent():
             benches = await self.pool.ask(lambda pool: pool.benches(), ANSWER_S)
             mine = (it for it in benches if (it.user, it.server) == (self.user, self.server))

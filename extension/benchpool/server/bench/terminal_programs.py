@@ -1,8 +1,8 @@
-"""Which programs run in this server's terminals, in front or behind; read from ``/proc``.
+"""Programs in this server's terminals, in the foreground or background, read from ``/proc``.
 
-All that a terminal starts has two marks in its environment, wherever it went, one of this server
-and one of terminals: what runs behind a closed terminal or in tmux is found too. Shells that wait
-for a line, and what holds shells together, are no programs.
+All processes started from a terminal have two marks in their environment, one for this server and
+one for terminals. So programs behind a closed terminal or in tmux are found too. Shells waiting for
+input, and programs that hold shells together, do not count.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OF_TERMINALS = b"JUPYTER_SERVER_URL="
-"""How the variable begins that Jupyter gives to its terminals, and to nothing else that it starts.
+"""Start of the variable that Jupyter gives to its terminals, and to no other process it starts.
 
-Its value does not name the server: it is the same for all that were told to find a port.
+Its value does not identify the server: all servers with an automatic port share it.
 """
 
 OF_A_SERVER = "BENCHPOOL_NOTEBOOK_SERVER"
-"""The variable that all has that one notebook server started."""
+"""Variable that all processes started by one notebook server have."""
 
 _SHELLS = ("sh", "bash", "dash", "ksh", "mksh", "zsh", "fish", "tcsh", "csh")
 _HOLDERS = (
     "tmux", "screen", "SCREEN", "zellij", "dtach", "abduco",
     "ssh-agent", "gpg-agent", "keyboxd", "dbus-daemon", "dbus-launch", "gitstatusd",
 )  # fmt: skip
-"""How the names of programs begin that hold shells together, or that shells start for themselves
-and keep."""
+"""Name prefixes of programs that hold shells together, or that shells start and keep for
+themselves.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalProgram:
-    """A process of a terminal, and the name of its program."""
+    """Process of a terminal, with the name of its program."""
 
     pid: int
     name: str
@@ -40,7 +41,7 @@ class TerminalProgram:
 
 @dataclass(frozen=True, slots=True)
 class TerminalScan:
-    """What was found: programs, and the pids of shells that wait for a line and hold none."""
+    """Result of a scan: programs, and PIDs of shells that wait for input and run no program."""
 
     programs: tuple[TerminalProgram, ...] = ()
     waiting: tuple[int, ...] = ()
@@ -54,11 +55,11 @@ class _Stat:
 
 
 def scan(shells: Sequence[int], server: str, proc: Path = Path("/proc")) -> TerminalScan | None:
-    """Return what runs in terminals, None where the machine does not tell.
+    """Return the programs in terminals, or None if the machine does not show them.
 
     Args:
         shells: The process of each open terminal.
-        server: What this server has in ``OF_A_SERVER``.
+        server: This server's value of ``OF_A_SERVER``.
     """
     try:
         pids = [int(name) for name in os.listdir(proc) if name.isdigit()]
@@ -80,7 +81,7 @@ def scan(shells: Sequence[int], server: str, proc: Path = Path("/proc")) -> Term
 
 
 def _is_shell(pid: int, stat: _Stat) -> bool:
-    """Tell whether it is a shell at a terminal of its own, which waits for lines."""
+    """Return whether a process is a shell with its own session, which waits for input."""
     return stat.name in _SHELLS and stat.session == pid
 
 
@@ -101,12 +102,12 @@ def _is_marked(proc: Path, pid: int, mark: bytes) -> bool:
     try:
         given = (proc / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return False  # gone, or somebody else's
+        return False  # gone, or owned by another user
     return mark in given and any(one.startswith(OF_TERMINALS) for one in given)
 
 
 def _stat(proc: Path, pid: int) -> _Stat | None:
-    """Return name, state and session of a process; the name may have any signs in it."""
+    """Return name, state and session of a process. The name may contain any characters."""
     try:
         told = (proc / str(pid) / "stat").read_text(errors="replace")
     except OSError:

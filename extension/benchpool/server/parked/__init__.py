@@ -1,4 +1,4 @@
-"""Cells wait while the bench below this server is parked, until its GPU is back.
+"""Cells wait while the bench of this server is parked, until its GPU is back.
 
-``parked_watch`` knows how the bench stands; ``held_cells`` keeps what the page sends meanwhile.
+``parked_watch`` tracks the state of the bench. ``held_cells`` holds the page's messages meanwhile.
 """

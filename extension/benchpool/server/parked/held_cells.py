@@ -1,6 +1,6 @@
-"""The connection of a page to a kernel, which keeps cells while the bench is parked.
+"""Connection from a page to a kernel that holds cells while the bench is parked.
 
-Kernels are as they are: nothing is loaded into them, and those of other languages wait too.
+Kernels are unchanged: nothing is loaded into them, and kernels of other languages wait too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchpool.server.parked.parked_watch import ParkedWatch
 
 SETTING = "benchpool_parked"
 RUNS_CODE = frozenset({"execute_request", "comm_open", "comm_msg", "comm_close"})
-"""Messages that make a kernel run code of its user."""
+"""Messages that make a kernel run the user's code."""
 
 V1 = "v1.kernel.websocket.jupyter.org"
 
@@ -23,11 +23,11 @@ Message = str | bytes
 
 _wire: Any = base
 _Connection: Any = channels.ZMQChannelsWebsocketConnection
-"""Jupyter's own, whose calls have no types."""
+"""Jupyter's own connection, whose methods have no type annotations."""
 
 
 class HoldingConnection(_Connection):  # type: ignore[misc]
-    """Keeps cells in their order, shows why, and ends them when they are interrupted."""
+    """Connection that holds cells in order, shows the reason, and ends them on an interrupt."""
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
@@ -40,7 +40,7 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
         return found
 
     def handle_incoming_message(self, incoming_msg: Message) -> None:
-        """Send a message on, or keep it until the bench is back."""
+        """Forward a message, or hold it until the bench is back."""
         watch = self._watch
         if watch is not None and (watch.must_wait or self._held):
             channel, header = self._head(incoming_msg)
@@ -51,14 +51,14 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
         super().handle_incoming_message(incoming_msg)
 
     def disconnect(self) -> None:
-        """Forget what waits: the page has gone."""
+        """Drop the held messages: the page has closed."""
         if self._watch is not None:
             self._watch.let_go(self)
         self._held.clear()
         super().disconnect()
 
     def say(self, text: str) -> None:
-        """Show a sentence below the first cell that waits, in place of the one before."""
+        """Show a sentence below the first held cell, replacing the previous one."""
         if self._held:
             _, header = self._held[0]
             if self._shown:
@@ -67,7 +67,7 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
             self._shown = True
 
     def let_go(self) -> None:
-        """Send what waits to the kernel, and take the sentence away."""
+        """Send the held messages to the kernel, and remove the sentence."""
         held, self._held = self._held, []
         if held and self._shown:
             self._send("iopub", "clear_output", {"wait": False}, held[0][1])
@@ -76,7 +76,7 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
             super().handle_incoming_message(message)
 
     def give_up(self) -> None:
-        """End what waits as a kernel ends what is interrupted; none of it was run."""
+        """End the held cells as a kernel ends interrupted ones; none of them ran."""
         held, self._held = self._held, []
         self._shown = False
         error = {"ename": "KeyboardInterrupt", "evalue": "not run", "traceback": []}
@@ -99,7 +99,7 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
             self.write_message(json.dumps(message, default=str))
 
     def _head(self, message: Message) -> tuple[str, Mapping[str, Any]]:
-        """Return channel and header of a message of the page."""
+        """Return the channel and header of a message from the page."""
         if self.subprotocol == V1:
             channel, parts = _wire.deserialize_msg_from_ws_v1(message)
             return channel, self.session.unpack(parts[0])

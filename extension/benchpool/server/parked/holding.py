@@ -1,4 +1,4 @@
-"""Lets cells of a Jupyter server wait while its bench is parked."""
+"""Setup that lets cells of a Jupyter server wait while its bench is parked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONNECTION = "kernel_websocket_connection_class"
 
 
 def begin(server_app: Any, pool: PoolAccess, environ: Mapping[str, str]) -> None:
-    """Let cells wait from now on; a server with connections of its own kind is left as it is."""
+    """Hold cells from now on. A server with a custom connection class is left unchanged."""
     settings = server_app.web_app.settings
     if not wanted(environ) or settings.get(CONNECTION) is not ZMQChannelsWebsocketConnection:
         return

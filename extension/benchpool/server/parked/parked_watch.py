@@ -1,4 +1,4 @@
-"""How the bench below this server stands: whether it is parked, and what waits for it."""
+"""State of this server's bench: whether it is parked, and the pages that wait for it."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ from benchpool_scheduler.contract import ParkedBench, ParkStep
 from benchpool_scheduler.errors import BenchpoolError, Refused
 
 LOOK_S, WAIT_S, OFF_S = 5.0, 0.5, 60.0
-"""The pool is asked so often, more often while a cell waits, and seldom where nothing is parked by
-the site's own will."""
+"""Poll intervals in seconds: normally, while a cell waits, and on a site that parks no benches."""
 
 ANSWER_S = 10.0
-"""A cell runs unasked where no answer comes within this time, and the bench was not parked: a cell
-that goes to a parked kernel waits there and shows nothing, so a slow answer is worth waiting for.
-Cells after it wait for no answer until there was one again."""
+"""Timeout for an answer about a bench that is not parked, in seconds; then the cell runs anyway.
+
+A cell sent to a parked kernel waits there and shows nothing, so a slow answer is worth the wait.
+After a timeout, later cells do not wait until the pool answers again.
+"""
 
 AWAY = (ParkStep.PARKING, ParkStep.PARKED, ParkStep.RETURNING)
 log = logging.getLogger(__name__)
 
 
 class WaitingPage(Protocol):
-    """What keeps cells of one page until the bench is back."""
+    """Interface of a connection that holds cells of one page until the bench is back."""
 
     @property
     def kernel_id(self) -> str:
-        """The kernel of the page."""
+        """ID of the page's kernel."""
 
     def say(self, text: str) -> None:
-        """Show a sentence below the first cell that waits."""
+        """Show a sentence below the first held cell."""
 
     def let_go(self) -> None:
-        """Send what waits to the kernel."""
+        """Send the held messages to the kernel."""
 
     def give_up(self) -> None:
-        """End what waits as interrupted."""
+        """End the held cells as interrupted."""
 
 
 @dataclass(slots=True)
 class ParkedWatch:
-    """Asks how this server's bench stands, and brings it back when a cell wants to run.
+    """Tracks the state of this server's bench, and requests its return when a cell wants to run.
 
     Attributes:
-        manager: The kernels of the server. ``user``, ``server``: whose it is, and its name.
-        bench: As it was told last; None where it is not parked. ``offered``: the site parks.
-        silent: The pool did not answer when it was asked last.
+        manager: The kernels of the server.
+        user: Owner of the server.
+        server: Name of the server.
+        bench: Last known state; None if it is not parked.
+        offered: The site parks benches.
+        silent: The pool did not answer the last request.
     """
 
     pool: PoolAccess
@@ -70,25 +74,26 @@ class ParkedWatch:
 
     @property
     def must_wait(self) -> bool:
-        """Whether a cell waits: where benches are parked, until it is known that this one is not.
+        """Whether a cell waits: if the site parks benches, until this one is known to be present.
 
-        Cells that come together wait for one answer. Where the pool is silent they go on at once.
+        Cells that arrive together wait for one answer. If the pool does not answer, they run at
+        once.
         """
         return self.is_away or (self.offered and not self.silent)
 
     def hold(self, page: WaitingPage) -> None:
-        """Let somebody wait, and bring the bench back."""
+        """Add a waiting page, and request the return of the bench."""
         if page not in self._pages:
             self._pages.append(page)
             self._said = ""
         self._news.set()
 
     def let_go(self, page: WaitingPage) -> None:
-        """Wait for somebody no more."""
+        """Remove a waiting page."""
         self._pages = [it for it in self._pages if it is not page]
 
     async def run(self) -> None:
-        """Look on, for ever."""
+        """Poll the pool in an endless loop."""
         while True:
             self._news.clear()
             await self._look()
@@ -104,7 +109,7 @@ class ParkedWatch:
         return LOOK_S if self.offered or self.silent else OFF_S
 
     async def _look(self) -> None:
-        waiting = list(self._pages)  # who comes while it is asked waits for the next answer
+        waiting = list(self._pages)  # pages added during the request wait for the next answer
         try:
             self.bench = await self._ask()
             self.offered, self.silent = True, False
@@ -134,7 +139,7 @@ class ParkedWatch:
             self.bench = await self.pool.ask(lambda pool: pool.unpark_bench(lease), ANSWER_S)
 
     def _works(self) -> bool:
-        """Whether a kernel works: a cell that came by another way waits in its first CUDA call."""
+        """Return whether a kernel is busy: another client's cell waits in its first CUDA call."""
         return any(state == "busy" for state in self._states())
 
     def _states(self) -> Iterator[object]:
@@ -148,7 +153,7 @@ class ParkedWatch:
                 page.say(text)
 
     def listen_to_acts(self) -> None:
-        """Take the acts on kernels through here: cells that wait end with them."""
+        """Wrap the kernel actions of the manager, so that they end waiting cells."""
         for act in ("interrupt_kernel", "restart_kernel", "shutdown_kernel"):
             setattr(self.manager, act, self._through(getattr(self.manager, act)))
 
@@ -163,7 +168,7 @@ class ParkedWatch:
 
 
 def wanted(environ: Mapping[str, str]) -> bool:
-    """Tell whether a server may have a bench that is parked: below a Hub, on one machine.
+    """Return whether a server may have a parked bench: with a Hub, on one machine.
 
     >>> wanted({"JUPYTERHUB_API_TOKEN": "t", "JUPYTERHUB_USER": "susan"})
     True
