@@ -1,4 +1,4 @@
-"""What the tests of all integrations need: the place of each one's own environment."""
+"""Fixtures of all integration tests: the path of each one's own environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_support import checkout
 
 @pytest.fixture(scope="session")
 def programs(request: pytest.FixtureRequest) -> Path:
-    """The programs of the environment that ``make test-orchestrators`` has made."""
+    """Return the programs folder of the environment that ``make test-orchestrators`` has made."""
     kind = os.environ.get("ORCHESTRATOR_KIND", "")
     found: Path = checkout.ROOT / f".venv-{request.param}{kind}" / "bin"
     assert found.is_dir(), f"there is no {found}: run make test-orchestrators"

@@ -1,4 +1,4 @@
-"""What the service asks of the JupyterHub: who the users are and which servers run."""
+"""Users and running servers, read from JupyterHub."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchpool_scheduler.contract.group_property import group_quota
 from benchpool_scheduler.errors import Unavailable
 
 SCOPES = ("list:users", "read:users", "read:servers", "list:groups", "read:groups")
-"""What the service's token must be allowed to ask."""
+"""Scopes that the service's token needs."""
 
 STOP_SCOPE = "delete:servers"
-"""What it must be allowed besides, to stop idle benches."""
+"""Additional scope that is needed to stop idle benches."""
 
 PAGE = 200
 TIMEOUT_S = 10.0
@@ -31,9 +31,9 @@ class HubUser:
     """A user of the Hub.
 
     ``groups`` maps each group to its group property ``benchpool.build_quota``, None without one.
-    ``last_seen`` is when the Hub saw something of them last, in seconds since the epoch; users that
-    differ in nothing else are the same, since it changes all the time. ``created`` is when the Hub
-    made the user, which no new name changes.
+    ``last_seen`` is the time of the user's last activity, in seconds since the epoch. It changes
+    all the time, so users that differ in nothing else are equal. ``created`` is when the Hub
+    created the user; a rename does not change it.
     """
 
     name: str
@@ -46,7 +46,7 @@ class HubUser:
 
 @dataclass(frozen=True, slots=True)
 class HeldBench:
-    """What the spawner keeps in the Hub of the lease of a server: ``spawn`` names one start."""
+    """Lease of a server, as the spawner stores it in the Hub; ``spawn`` identifies one start."""
 
     lease: str
     spawn: str
@@ -55,13 +55,13 @@ class HeldBench:
 
 @dataclass(frozen=True, slots=True)
 class HubServer:
-    """A notebook server that runs or is being started; the default server's name is empty.
+    """A notebook server that runs or is starting; the default server's name is empty.
 
     Attributes:
-        held: Its bench, as far as the Hub lets us know; ``started`` in seconds since the epoch,
-            ``last_active`` when the Hub saw something of it last; servers that differ in nothing
-            else are the same, since it changes all the time.
-        profile: The one that it was started with, where the Hub offers any.
+        held: Its bench, if the Hub shows it. ``started``: in seconds since the epoch.
+            ``last_active``: time of its last activity, which changes all the time; servers that
+            differ in nothing else are equal.
+        profile: The profile of its start, if the Hub offers any.
     """
 
     user: str
@@ -74,32 +74,32 @@ class HubServer:
 
 
 class Directory(Protocol):
-    """The Hub's users and servers; the reads answer from memory."""
+    """The Hub's users and servers; reads are answered from memory."""
 
     async def refresh(self) -> None:
-        """Ask the Hub again. Errors: Unavailable; the last answer then stays."""
+        """Refresh from the Hub. Errors: Unavailable; the last data then stays."""
 
     def users(self) -> tuple[HubUser, ...]:
         """Return all users as of the last refresh."""
 
     def servers(self) -> tuple[HubServer, ...] | None:
-        """Return all active servers as of the last refresh, None while nothing is known."""
+        """Return all active servers as of the last refresh, or None while they are unknown."""
 
     def problems(self) -> tuple[str, ...]:
-        """Return a sentence for each thing of the Hub that could not be read."""
+        """Return a sentence for each part of the Hub that could not be read."""
 
 
 @runtime_checkable
 class StopsServers(Protocol):
-    """The side of a Hub that stops servers."""
+    """Interface of a Hub that stops servers."""
 
     async def stop_server(self, user: str, name: str) -> None:
-        """Have a server stopped; one that is gone is no error. Errors: Unavailable."""
+        """Stop a server; a missing server is no error. Errors: Unavailable."""
 
 
 @dataclass
 class StaticDirectory:
-    """A directory that knows what it was given: for use without a Hub, and in tests."""
+    """Directory with fixed contents, for use without a Hub and in tests."""
 
     known_users: tuple[HubUser, ...] = ()
     known_servers: tuple[HubServer, ...] | None = None
@@ -116,11 +116,11 @@ class StaticDirectory:
         return self.known_servers
 
     def problems(self) -> tuple[str, ...]:
-        """Return nothing: it was given what can be read."""
+        """Return an empty tuple."""
         return ()
 
 
-# --------------------------------------------------------------------------- the Hub itself
+# --------------------------------------------------------------------------- the Hub's REST API
 
 
 class _Server(Struct):
@@ -187,7 +187,7 @@ class HubDirectory:
             },
             timeout=TIMEOUT_S,
             transport=transport,
-            # The Hub is a neighbour: no proxy of the environment lies between.
+            # The Hub is local: bypass proxies of the environment.
             trust_env=False,
         )
         self._users: tuple[HubUser, ...] = ()
@@ -195,7 +195,7 @@ class HubDirectory:
         self._problems: tuple[str, ...] = ()
 
     async def refresh(self) -> None:
-        """Ask the Hub again. Errors: Unavailable; the last answer then stays."""
+        """Refresh from the Hub. Errors: Unavailable; the last data then stays."""
         read = {
             group.name: group_quota(group.name, group.properties)
             for page in await self._pages("groups", _Groups)
@@ -221,15 +221,15 @@ class HubDirectory:
         return self._users
 
     def servers(self) -> tuple[HubServer, ...] | None:
-        """Return all active servers as of the last refresh, None while nothing is known."""
+        """Return all active servers as of the last refresh, or None while they are unknown."""
         return self._servers
 
     def problems(self) -> tuple[str, ...]:
-        """Return what of the groups could not be read, as of the last refresh."""
+        """Return the unreadable parts of the groups, as of the last refresh."""
         return self._problems
 
     async def stop_server(self, user: str, name: str) -> None:
-        """Have a server stopped; one that is gone, or is stopping already, is no error.
+        """Stop a server; a missing or stopping server is no error.
 
         Errors: Unavailable.
         """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return what Airflow asks of a provider, for its list of connection types."""
+    """Return the provider information for Airflow, including its connection types."""
     return {
         "package-name": "airflow-provider-benchpool",
         "name": "benchpool",

@@ -1,4 +1,4 @@
-"""The connection to a pool: its address is the host, a token of the Hub the password."""
+"""Connection to a pool: its address is the host, a token of the Hub the password."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_scheduler.client import AsyncClient, Client, Credentials, discove
 from benchpool_scheduler.errors import BenchpoolError
 
 PATIENCE_S = 120.0
-"""For how long a pool that restarts is waited for."""
+"""Timeout for a restarting pool, in seconds."""
 
 
 class _Connection(Protocol):
@@ -19,10 +19,10 @@ class _Connection(Protocol):
 
 
 class BenchpoolHook(BaseHook):  # type: ignore[misc]
-    """Clients of the pool that a connection of Airflow names.
+    """Clients of the pool that an Airflow connection defines.
 
     Args:
-        benchpool_conn_id: Its id.
+        benchpool_conn_id: ID of the connection.
     """
 
     conn_name_attr = "benchpool_conn_id"
@@ -40,12 +40,12 @@ class BenchpoolHook(BaseHook):  # type: ignore[misc]
         return Client(found, patience_s=PATIENCE_S, tell=self.log.info)
 
     async def async_client(self) -> AsyncClient:
-        """Return a client by coroutines, for triggers."""
+        """Return an asynchronous client, for triggers."""
         found = credentials(await self.aget_connection(self.benchpool_conn_id))
         return AsyncClient(found, patience_s=PATIENCE_S, tell=self.log.info)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Say whether the pool answers, and to whom."""
+        """Return whether the pool answers, and the user name or the error in a sentence."""
         try:
             with self.get_conn() as pool:
                 return True, f"The pool answers to {pool.quota().user}."
@@ -54,5 +54,5 @@ class BenchpoolHook(BaseHook):  # type: ignore[misc]
 
 
 def credentials(connection: _Connection) -> Credentials:
-    """Return address and token of a connection."""
+    """Return the address and the token of a connection."""
     return discover({}, url=connection.host, token=connection.password)

@@ -16,26 +16,28 @@ from benchpool_scheduler.contract import ENDED, Job
 from benchpool_scheduler.errors import BenchpoolError
 
 JOB = "benchpool_job"
-"""Under this key XCom has the id of the job as soon as it was sent."""
+"""XCom key of the job ID, set as soon as the job was sent."""
 
 
 class BenchpoolJobOperator(BaseOperator):  # type: ignore[misc]
-    """Send a job, wait for its end, and fail with its reason and the end of its log if it failed.
+    """Operator that sends a job and waits for its end.
 
-    Returns to XCom what ``benchpool_scheduler.client.steps.result_of`` says: the job's id, state,
-    exit code, page and where its results are.
+    A failed job fails the task with its reason and the end of its log.
+
+    Returns to XCom the result of ``benchpool_scheduler.client.steps.result_of``: the job's ID,
+    state, exit code, page and the location of its results.
 
     Args:
-        command: What runs: words, or a text that is split as a shell does. ``train.py --lr 0.1``
-            is a script of the folder.
-        folder: A folder of this worker whose files go along; the job runs in a copy of them.
-        output_dir: Where results are copied to: an absolute path that the pool sees.
-        options: As ``benchpool.submit`` takes them: ``{"gpus": 2, "project": "vision"}``.
-        benchpool_conn_id: The connection.
+        command: Command as a list of words, or a text that is split as a shell does.
+            ``train.py --lr 0.1`` is a script of the folder.
+        folder: A folder of this worker; the job runs in a copy of its files.
+        output_dir: Target folder for results: an absolute path that the pool sees.
+        options: As in ``benchpool.submit``: ``{"gpus": 2, "project": "vision"}``.
+        benchpool_conn_id: ID of the connection.
         deferrable: Wait in the triggerer and hold no worker.
 
-    A try of a task has one key, so a task that is sent again in the same try has one job. Who kills
-    the task ends the job; so does ``execution_timeout``.
+    A try of a task has one key, so repeated sending in the same try gives one job. Killing the task
+    ends the job, as does ``execution_timeout``.
     """
 
     template_fields: Sequence[str] = (
@@ -71,11 +73,11 @@ class BenchpoolJobOperator(BaseOperator):  # type: ignore[misc]
 
     @property
     def hook(self) -> BenchpoolHook:
-        """The connection's hook."""
+        """Hook of the connection."""
         return BenchpoolHook(self.benchpool_conn_id)
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send the job; wait for it here or in the triggerer."""
+        """Send the job, and wait for it here or in the triggerer."""
         try:
             with self.hook.get_conn() as pool:
                 job = steps.send(pool, self.step_of(context["ti"]))
@@ -91,7 +93,7 @@ class BenchpoolJobOperator(BaseOperator):  # type: ignore[misc]
     def execute_complete(
         self, context: Mapping[str, Any], event: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Go on when the trigger has fired."""
+        """Resume after the trigger has fired."""
         self._job = event["job"]
         if "failed" in event:
             raise AirflowException(event["failed"])
@@ -115,7 +117,7 @@ class BenchpoolJobOperator(BaseOperator):  # type: ignore[misc]
                 self.log.info("%s: cancelled", self._job[:8])
 
     def step_of(self, ti: Any) -> steps.WorkflowStep:
-        """Return what a try of this task sends."""
+        """Return the submission of a try of this task."""
         return steps.WorkflowStep(
             self.command,
             key_of(ti),

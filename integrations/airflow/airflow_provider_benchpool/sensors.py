@@ -1,4 +1,4 @@
-"""Waiting for a job that somebody else has sent."""
+"""Sensor that waits for a job from another source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.errors import BenchpoolError
 
 
 class BenchpoolJobSensor(BaseSensorOperator):  # type: ignore[misc]
-    """Wait until a job has succeeded; fail with its reason if it ends otherwise.
+    """Sensor that waits for a job, and fails with its reason if it does not succeed.
 
     Killing the task does not end the job.
 
@@ -59,7 +59,7 @@ class BenchpoolJobSensor(BaseSensorOperator):  # type: ignore[misc]
         )
 
     def execute_complete(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> Any:
-        """Go on when the trigger has fired."""
+        """Resume after the trigger has fired."""
         if "failed" in event:
             raise AirflowException(event["failed"])
         if "late" in event:
@@ -67,7 +67,7 @@ class BenchpoolJobSensor(BaseSensorOperator):  # type: ignore[misc]
         return self.poke(context).xcom_value
 
     def poke(self, context: Mapping[str, Any]) -> PokeReturnValue:
-        """Look once. Errors: AirflowException for a job that did not succeed."""
+        """Check the job once. Errors: AirflowException for a job that did not succeed."""
         try:
             with BenchpoolHook(self.benchpool_conn_id).get_conn() as pool:
                 job = pool.job(self.job).job

@@ -1,4 +1,4 @@
-"""Waiting for the end of a job without holding a worker of Airflow."""
+"""Trigger that waits for the end of a job without holding a worker of Airflow."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from airflow_provider_benchpool.hooks import BenchpoolHook
 from benchpool_scheduler.errors import BenchpoolError, NotFound, Unavailable
 
 AGAIN_S = 10.0
-"""A pool that is away for longer than the client is patient is asked again after so long."""
+"""Retry delay when the pool is unavailable for longer than the client's timeout, in seconds."""
 
 
 class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
-    """Fires when a job has ended, or when it has taken too long.
+    """Trigger that fires when a job has ended, or after a timeout.
 
     Args:
-        job: Its id.
-        timeout_s: Seconds after which it fires anyway; None waits to the end.
-        cancels: Whoever kills the task ends the job, too.
+        job: Job ID.
+        timeout_s: Timeout in seconds; None waits to the end.
+        cancels: Whether killing the task ends the job too.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
         self.cancels = cancels
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return how the triggerer makes it anew."""
+        """Return the class path and arguments from which the triggerer rebuilds it."""
         return f"{type(self).__module__}.{type(self).__qualname__}", {
             "job": self.job,
             "benchpool_conn_id": self.benchpool_conn_id,
@@ -47,7 +47,7 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield one event: how the job ended, why it cannot be told, or that it took too long."""
+        """Yield one event: the job's end, an error, or the timeout."""
         self.log.info("Waiting for the end of job %s", self.job[:8])
         yield TriggerEvent({"job": self.job, **await self._told()})
 
@@ -61,7 +61,7 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
             return {"failed": failed.message}
 
     async def on_kill(self) -> None:
-        """End the job: somebody has marked the task failed, succeeded or to be run anew."""
+        """End the job of a task that was marked failed or succeeded, or was cleared."""
         if self.cancels:
             async with await BenchpoolHook(self.benchpool_conn_id).async_client() as pool:
                 await pool.cancel(self.job, "Its task in Airflow was ended.")

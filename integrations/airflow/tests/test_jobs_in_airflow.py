@@ -1,4 +1,4 @@
-"""Graphs of jobs in a real Airflow, with a triggerer, against a real pool."""
+"""Jobs of DAGs in a real Airflow with a triggerer, with a real pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAGS = Path(__file__).parent / "dags"
 
 @dataclass(frozen=True)
 class Stage:
-    """An Airflow, and the pool that its connection leads to."""
+    """Airflow site and the pool of its connection."""
 
     airflow: AirflowSite
     pool: Served
@@ -50,7 +50,7 @@ def stage(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             yield Stage(site, pool, results)
 
 
-def test_three_steps_run_one_after_the_other_and_hand_on_their_results(stage: Stage) -> None:
+def test_three_steps_run_in_order_and_pass_results(stage: Stage) -> None:
     run = stage.airflow.begin("three_steps")
     assert set(stage.airflow.ended("three_steps", run).values()) == {"success"}
     prepared = stage.airflow.told("three_steps", run, "prepare")
@@ -67,9 +67,7 @@ def test_three_steps_run_one_after_the_other_and_hand_on_their_results(stage: St
 
 
 @pytest.mark.parametrize("task", ["deferred", "held"])
-def test_a_job_that_fails_fails_its_task_with_reason_and_last_lines(
-    stage: Stage, task: str
-) -> None:
+def test_failed_job_fails_task_with_reason_and_log(stage: Stage, task: str) -> None:
     run = stage.airflow.begin("fails")
     stage.airflow.until("fails", run, task, "failed")
     log = stage.airflow.log("fails", run, task)
@@ -84,7 +82,7 @@ def test_a_job_that_fails_fails_its_task_with_reason_and_last_lines(
     ("task", "state", "said"),
     [("deferred", "deferred", "Waiting for the end of job"), ("held", "running", "project vision")],
 )
-def test_who_kills_a_task_ends_its_job(stage: Stage, task: str, state: str, said: str) -> None:
+def test_killed_task_cancels_job(stage: Stage, task: str, state: str, said: str) -> None:
     run = stage.airflow.begin("runs_long")
     stage.airflow.until("runs_long", run, task, state)
     until(lambda: said in stage.airflow.log("runs_long", run, task), f"{task} waits for its job")
@@ -95,7 +93,7 @@ def test_who_kills_a_task_ends_its_job(stage: Stage, task: str, state: str, said
         assert any("Its task in Airflow was ended" in str(one) for one in (client.job(job),))
 
 
-def test_a_task_that_takes_too_long_ends_its_job(stage: Stage) -> None:
+def test_task_timeout_cancels_job(stage: Stage) -> None:
     run = stage.airflow.begin("runs_long")
     stage.airflow.until("runs_long", run, "late", "failed")
     assert "did not end within 0:00:03" in stage.airflow.log("runs_long", run, "late")
@@ -103,14 +101,14 @@ def test_a_task_that_takes_too_long_ends_its_job(stage: Stage) -> None:
     until(lambda: stage.job(job).state == "cancelled", "the job is cancelled")
 
 
-def test_what_is_sent_twice_in_one_try_is_one_job(stage: Stage) -> None:
+def test_repeated_submission_in_one_try_is_one_job(stage: Stage) -> None:
     run = stage.airflow.begin("sent_twice")
     assert stage.airflow.ended("sent_twice", run) == {"train": "success"}
     sent = [job for job in stage.jobs("train") if job.project == "vision"]
     assert [job.id for job in sent] == [stage.airflow.told("sent_twice", run, "train")["job"]]
 
 
-def test_a_connection_says_whom_the_pool_answers(stage: Stage) -> None:
+def test_connection_test_names_pool_user(stage: Stage) -> None:
     body = {
         "connection_id": "elsewhere",
         "conn_type": "benchpool",

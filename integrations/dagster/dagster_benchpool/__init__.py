@@ -1,7 +1,7 @@
 """Jobs of a benchpool in Dagster: a client of Dagster Pipes.
 
-What the job reports by ``dagster_pipes`` comes over its log, so it takes no common folder. A job
-that knows nothing of Dagster runs as well: its log is shown, and its end counts.
+Reports by ``dagster_pipes`` come over the job's log, so no shared folder is needed. A job without
+Dagster code runs as well: its log is shown, and its end counts.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from benchpool_scheduler.contract import Job, LogText
 from benchpool_scheduler.errors import BenchpoolError
 
 PATIENCE_S = 120.0
-"""For how long a pool that restarts is waited for."""
+"""Timeout for a restarting pool, in seconds."""
 
 __all__ = ["PipesBenchpoolClient"]
 
 
 class PipesBenchpoolClient(PipesClient, TreatAsResourceParam):  # type: ignore[misc]
-    """Runs jobs of a pool and tells Dagster what they report.
+    """Client that runs jobs of a pool and passes their reports to Dagster.
 
     Args:
-        url, token: The pool's address and a token of the Hub; by default what the environment says
+        url, token: The pool's address and a token of the Hub; by default from the environment
             (``BENCHPOOL_URL``, ``BENCHPOOL_TOKEN``).
     """
 
@@ -64,11 +64,12 @@ class PipesBenchpoolClient(PipesClient, TreatAsResourceParam):  # type: ignore[m
         The same try of the same step is one job. When the run is terminated, the job is cancelled.
 
         Args:
-            command: What runs: words, or a text that is split as a shell does. ``train.py`` is a
-                script of the folder.
-            folder: Its files go along, and the job runs in a copy of them.
-            output_dir: Where results are copied to: an absolute path that the pool sees.
-            options: As ``benchpool.submit`` takes them: ``{"gpus": 2}``.
+            command: Command as a list of words, or a text that is split as a shell does.
+            ``train.py``
+                is a script of the folder.
+            folder: A folder; the job runs in a copy of its files.
+            output_dir: Target folder for results: an absolute path that the pool sees.
+            options: As in ``benchpool.submit``: ``{"gpus": 2}``.
 
         Errors: dagster.Failure with the job's reason and the end of its log.
         """
@@ -102,7 +103,7 @@ class PipesBenchpoolClient(PipesClient, TreatAsResourceParam):  # type: ignore[m
 
 
 class _LogOfTheJob(PipesMessageReader):  # type: ignore[misc]
-    """Reads messages of the job out of its log."""
+    """Message reader that extracts the job's messages from its log."""
 
     def __init__(self) -> None:
         self._handler: PipesMessageHandler | None = None
@@ -110,30 +111,30 @@ class _LogOfTheJob(PipesMessageReader):  # type: ignore[misc]
 
     @contextmanager
     def read_messages(self, handler: PipesMessageHandler) -> Iterator[dict[str, str]]:
-        """Say that the job is to write its messages to its log."""
+        """Yield parameters that make the job write its messages to its log."""
         self._handler = handler
         yield {"stdio": "stdout"}
 
     def read(self, text: str) -> None:
-        """Take a part of the log: messages go to Dagster, everything else is printed."""
+        """Read a part of the log: messages go to Dagster, everything else is printed."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             extract_message_or_forward_to_stdout(self._handler, line)
 
     def end(self) -> None:
-        """Take what stands in the log after its last line feed."""
+        """Read the rest of the log after its last line feed."""
         if self._rest:
             self.read("\n")
 
     def no_messages_debug_text(self) -> str:
-        """Say where messages were looked for."""
+        """Return where messages are expected."""
         return "Messages were looked for in the log of the job."
 
 
 def _ended(
     pool: Client, job: Job, context: OpExecutionContext | AssetExecutionContext, log: _LogOfTheJob
 ) -> Job:
-    """Follow a job to its end; whatever ends this step before that ends the job."""
+    """Follow a job to its end; if this step ends earlier, cancel the job."""
     context.log.info(f"{job.id[:8]} {job.name}: project {job.project}, {job.url}")
     try:
         for each in following.follow(pool, job.id):
@@ -153,7 +154,7 @@ def key_of(
     command: str | Sequence[str],
     options: Mapping[str, Any],
 ) -> str:
-    """Return the key of what a try of a step sends: it may send several jobs, each once."""
+    """Return the key of a submission; one try of a step may make several, each once."""
     op = context.op_execution_context if hasattr(context, "op_execution_context") else context
     step = op.get_step_execution_context().step.key
     what = json.dumps([command, options], sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""What Dagster runs in these tests."""
+"""Dagster definitions of these tests."""
 
 # mypy: disable-error-code="untyped-decorator"
 
@@ -36,32 +36,32 @@ def fails(context: OpExecutionContext) -> None:
 
 @op
 def twice(context: OpExecutionContext) -> None:
-    """Send the same once more in the same try, and something else."""
+    """Submit the same job again in the same try, and another job."""
     for word in ("once", "once", "other"):
         POOL.run(context=context, command=["echo", word], options={"name": "twice"})
 
 
 @op
 def runs_long(context: OpExecutionContext) -> None:
-    """Run until somebody ends it."""
+    """Run until the job is cancelled."""
     POOL.run(context=context, command=["sleep", "3600"], options={"name": "runs_long"})
 
 
 @job
 def failing() -> None:
-    """Run what fails."""
+    """Run the failing op."""
     fails()
 
 
 @job
 def sent_twice() -> None:
-    """Run what is sent twice."""
+    """Run the op that submits a job twice."""
     twice()
 
 
 @job
 def long() -> None:
-    """Run what runs long."""
+    """Run the long op."""
     runs_long()
 
 

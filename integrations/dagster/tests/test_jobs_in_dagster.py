@@ -1,4 +1,4 @@
-"""Jobs in a real Dagster, against a real pool."""
+"""Jobs in a real Dagster with a real pool."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(programs: Path, environ: Mapping[str, str], *words: str) -> tuple[int, 
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_job_reports_to_dagster_over_its_log(
+def test_job_reports_to_dagster_through_log(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
     status, text = said(
@@ -58,7 +58,7 @@ def test_a_job_reports_to_dagster_over_its_log(
     assert "__dagster_pipes" not in text
 
 
-def test_a_job_that_fails_fails_its_step_with_reason_and_last_lines(
+def test_failed_job_fails_step_with_reason_and_log(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
     status, text = said(programs, environ, "job", "execute", "-f", str(FILE), "-j", "failing")
@@ -67,7 +67,7 @@ def test_a_job_that_fails_fails_its_step_with_reason_and_last_lines(
     assert "failed with ValueError" in text
 
 
-def test_what_is_sent_twice_in_one_try_is_one_job(
+def test_repeated_submission_in_one_try_is_one_job(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
     status, text = said(programs, environ, "job", "execute", "-f", str(FILE), "-j", "sent_twice")
@@ -75,7 +75,7 @@ def test_what_is_sent_twice_in_one_try_is_one_job(
     assert len(jobs(pool, "twice")) == 2
 
 
-def test_a_run_that_is_terminated_ends_its_job(
+def test_terminated_run_cancels_job(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
     command = [str(programs / "dagster"), "job", "execute", "-f", str(FILE), "-j", "long"]

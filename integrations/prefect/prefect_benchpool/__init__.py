@@ -16,7 +16,7 @@ from benchpool_scheduler.client import Client, discover, following, steps
 from benchpool_scheduler.contract import Job, LogText
 
 PATIENCE_S = 120.0
-"""For how long a pool that restarts is waited for."""
+"""Timeout for a restarting pool, in seconds."""
 
 __all__ = ["BenchpoolCredentials", "JobNotSucceeded", "run_job"]
 
@@ -26,10 +26,10 @@ class JobNotSucceeded(Exception):
 
 
 class BenchpoolCredentials(Block):  # type: ignore[misc]
-    """A pool's address and a token of the Hub; what is left out, the environment says.
+    """A pool's address and a token of the Hub; missing values come from the environment.
 
     Attributes:
-        url: As ``https://hub.example.org/services/benchpool``, else ``BENCHPOOL_URL``.
+        url: Such as ``https://hub.example.org/services/benchpool``, else ``BENCHPOOL_URL``.
         token: Else ``BENCHPOOL_TOKEN``.
     """
 
@@ -54,17 +54,17 @@ def run_job(
     options: Mapping[str, Any] | None = None,
     credentials: BenchpoolCredentials | None = None,
 ) -> dict[str, Any]:
-    """Send a job, wait for its end, and return its id, state, page and where its results are.
+    """Send a job, wait for its end, and return its ID, state, page and the location of its results.
 
-    The same try of the same task is one job. Whoever cancels the flow ends the job.
+    The same try of the same task is one job. Cancelling the flow ends the job.
 
     Args:
-        command: What runs: words, or a text that is split as a shell does. ``train.py`` is a
-            script of the folder.
-        folder: Its files go along, and the job runs in a copy of them.
-        output_dir: Where results are copied to: an absolute path that the pool sees.
-        options: As ``benchpool.submit`` takes them: ``{"gpus": 2}``.
-        credentials: Which pool, and as whom.
+        command: Command as a list of words, or a text that is split as a shell does. ``train.py``
+            is a script of the folder.
+        folder: A folder; the job runs in a copy of its files.
+        output_dir: Target folder for results: an absolute path that the pool sees.
+        options: As in ``benchpool.submit``: ``{"gpus": 2}``.
+        credentials: Address of the pool, and token.
 
     Errors: JobNotSucceeded; those of ``benchpool_scheduler.errors``.
     """
@@ -77,7 +77,7 @@ def run_job(
 
 
 def _ended(pool: Client, job: Job) -> Job:
-    """Follow a job to its end; whatever ends this task before that ends the job."""
+    """Follow a job to its end; if this task ends earlier, cancel the job."""
     log = get_run_logger()
     log.info("%s %s: project %s, %s", job.id[:8], job.name, job.project, job.url)
     try:

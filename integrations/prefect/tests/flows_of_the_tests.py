@@ -1,4 +1,4 @@
-"""The flows that Prefect runs in these tests: ``python flows_of_the_tests.py NAME RESULTS``."""
+"""Flows that Prefect runs in these tests: ``python flows_of_the_tests.py NAME RESULTS``."""
 
 # mypy: disable-error-code="untyped-decorator"
 
@@ -15,7 +15,7 @@ from prefect_benchpool import run_job
 
 @flow
 def three_steps(results: str) -> None:
-    """Prepare, train on what was prepared, and look at it."""
+    """Prepare, train on the prepared data, and check the result."""
     code = str(Path(__file__).parent / "code")
     prepared = run_job("prepare.py", folder=code, output_dir=results, options={"name": "prepare"})
     reading = f"print(open('{prepared['results']}/data').read())"
@@ -33,13 +33,13 @@ def fails(results: str) -> None:
 
 @flow
 def runs_long(results: str) -> None:
-    """Run until somebody ends it."""
+    """Run until the job is cancelled."""
     run_job(["sleep", "3600"], options={"name": "runs_long"})
 
 
 @flow
 def sent_twice(results: str) -> None:
-    """Send the same once more in the same try, as after a crash before it was written down."""
+    """Submit the same job again in the same try, as after a crash before it was recorded."""
     once = steps.send
 
     def again(client: object, step: steps.WorkflowStep) -> object:

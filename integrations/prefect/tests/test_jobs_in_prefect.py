@@ -1,4 +1,4 @@
-"""Jobs in a real Prefect, against a real pool."""
+"""Jobs in a real Prefect with a real pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def environ(
     programs: Path, pool: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, str]]:
-    """The environment of a flow: a server of Prefect, and a pool."""
+    """Yield the environment of a flow, with a Prefect server and a pool."""
     home, port = tmp_path_factory.mktemp("home"), free_port()
     own = {
         "BENCHPOOL_URL": pool.url,
@@ -73,7 +73,7 @@ def run(programs: Path, environ: Mapping[str, str], flow: str, results: Path) ->
     return done.returncode, done.stdout + done.stderr
 
 
-def test_three_steps_run_one_after_the_other_and_hand_on_their_results(
+def test_three_steps_run_in_order_and_pass_results(
     programs: Path, pool: Served, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     status, text = run(programs, environ, "three-steps", tmp_path / "results")
@@ -86,7 +86,7 @@ def test_three_steps_run_one_after_the_other_and_hand_on_their_results(
         assert trained.id in client.log(look.id).data.decode()
 
 
-def test_a_job_that_fails_fails_its_task_with_reason_and_last_lines(
+def test_failed_job_fails_task_with_reason_and_log(
     programs: Path, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     status, text = run(programs, environ, "fails", tmp_path)
@@ -96,7 +96,7 @@ def test_a_job_that_fails_fails_its_task_with_reason_and_last_lines(
     assert "ValueError: the data is empty" in text
 
 
-def test_what_is_sent_twice_in_one_try_is_one_job(
+def test_repeated_submission_in_one_try_is_one_job(
     programs: Path, pool: Served, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     status, text = run(programs, environ, "sent-twice", tmp_path)
@@ -105,7 +105,7 @@ def test_what_is_sent_twice_in_one_try_is_one_job(
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
-def test_a_flow_that_is_ended_ends_its_job(
+def test_terminated_flow_cancels_job(
     programs: Path, pool: Served, environ: Mapping[str, str], tmp_path: Path, by: signal.Signals
 ) -> None:
     before = {job.id for job in jobs(pool, "runs_long")}

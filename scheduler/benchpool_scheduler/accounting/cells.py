@@ -1,4 +1,4 @@
-"""The last hour of every GPU in a few cells: who had it, and how active it was."""
+"""The last hour of every GPU in a few cells: its holder and its activity."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class GpuCell:
 
     Attributes:
         begin: Epoch seconds.
-        occupant: Who had it for the longest part of the step; None where nothing is recorded.
-        activity: Share of the measured time in which a kernel ran, 0 to 1; None where nothing was
+        occupant: Its holder for the longest part of the step; None if nothing is recorded.
+        activity: Share of the measured time in which a kernel ran, 0 to 1; None if nothing was
             measured.
         simulated: Nothing was measured: the GPU is simulated.
     """
@@ -54,7 +54,7 @@ def cells(
 
 
 _Sums = tuple[float, float, bool]
-"""Seconds measured, those of them in which a kernel ran, and whether that is simulated."""
+"""Measured seconds, the part of them in which a kernel ran, and whether that is simulated."""
 
 
 def _cell(begin: float, held: Mapping[GpuHolder, float] | None, sums: _Sums | None) -> GpuCell:
@@ -67,7 +67,7 @@ def _cell(begin: float, held: Mapping[GpuHolder, float] | None, sums: _Sums | No
 def _held(
     history: Iterable[GpuInterval], begins: Sequence[float], step_s: float
 ) -> Mapping[str, Mapping[float, dict[GpuHolder, float]]]:
-    """Return for how many seconds of each step each occupant had each GPU."""
+    """Return the seconds of each holder on each GPU in each step."""
     found: dict[str, dict[float, dict[GpuHolder, float]]] = defaultdict(dict)
     for one in history:
         for begin in begins:
@@ -81,7 +81,7 @@ def _held(
 def _measured(
     activity: Iterable[MeasuredUse], begins: Sequence[float], step_s: float
 ) -> Mapping[str, Mapping[float, _Sums]]:
-    """Return what was measured of each GPU in each step; a bucket counts where it begins."""
+    """Return the measurements of each GPU in each step; a bucket counts where it begins."""
     found: dict[str, dict[float, _Sums]] = defaultdict(dict)
     known = set(begins)
     for bucket in activity:

@@ -1,4 +1,4 @@
-"""The classes of GPU time, and what a GPU was recorded to be doing."""
+"""Classes of GPU time, and the recorded kinds of GPU use."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from benchpool_scheduler.contract.use import UseClass
 
 
 class GpuUseKind(StrEnum):
-    """What somebody does with a GPU, or nobody: recorded at each change, exactly."""
+    """Recorded use of a GPU, exact at each change."""
 
     BENCH = "bench"
-    PREPARING = "preparing"  # given to a worker that does not run yet
+    PREPARING = "preparing"  # assigned to a worker that does not run yet
     TRAINING = "training"
     RESERVED = "reserved"
-    WANTED = "wanted"  # free, and a job waited that would have fitted
+    WANTED = "wanted"  # free, and a waiting job would have fitted
     FREE = "free"
     FOREIGN = "foreign"
     BROKEN = "broken"
@@ -36,7 +36,7 @@ TITLES: Mapping[UseClass, str] = {
     UseClass.BROKEN: "broken or closed",
     UseClass.NOT_RECORDED: "not recorded",
 }
-"""What people read."""
+"""Display names of the classes."""
 
 MEANINGS: Mapping[UseClass, str] = {
     UseClass.COMPUTING: "Held by a bench or a job, and a kernel ran on the GPU.",
@@ -55,7 +55,7 @@ MEANINGS: Mapping[UseClass, str] = {
     UseClass.BROKEN: "Out of order, or on a machine that was closed.",
     UseClass.NOT_RECORDED: "benchpool did not run, and no record says who held the GPU.",
 }
-"""What each class means; the reference prints it."""
+"""Meaning of each class; printed in the reference."""
 
 UNHELD: Mapping[GpuUseKind, UseClass] = {
     GpuUseKind.PREPARING: UseClass.STARTING,
@@ -66,16 +66,16 @@ UNHELD: Mapping[GpuUseKind, UseClass] = {
     GpuUseKind.BROKEN: UseClass.BROKEN,
     GpuUseKind.UNRECORDED: UseClass.NOT_RECORDED,
 }
-"""The classes that need no samples."""
+"""Classes that need no samples."""
 
 IDLE: Mapping[GpuUseKind, UseClass] = {
     GpuUseKind.BENCH: UseClass.IDLE_BENCH,
     GpuUseKind.TRAINING: UseClass.IDLE_TRAINING,
 }
-"""What time without a kernel is called where a bench or a running worker holds the GPU."""
+"""Classes of time without a kernel while a bench or a running worker holds the GPU."""
 
 WASTED = (UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING, UseClass.STARTING, UseClass.LOST)
-"""The classes of time that somebody had a GPU and that came to nothing."""
+"""Classes of time in which a GPU was held without a result."""
 
 HELD = (
     UseClass.COMPUTING,
@@ -85,11 +85,11 @@ HELD = (
     UseClass.LOST,
     UseClass.NOT_MEASURED,
 )
-"""The classes of time that a bench or a job had the GPU."""
+"""Classes of time in which a bench or a job held the GPU."""
 
 
 def computed_part(gpu_h: Mapping[UseClass, float]) -> float | None:
-    """Return in what part of the time that GPUs were held kernels ran, as far as it is known.
+    """Return the share of the held GPU time in which kernels ran, or None if it is unknown.
 
     >>> computed_part({UseClass.COMPUTING: 2.0, UseClass.IDLE_BENCH: 2.0, UseClass.NOT_MEASURED: 9})
     0.5
@@ -97,5 +97,5 @@ def computed_part(gpu_h: Mapping[UseClass, float]) -> float | None:
     True
     """
     known = sum(gpu_h.get(one, 0.0) for one in HELD if one is not UseClass.NOT_MEASURED)
-    only_started = known <= gpu_h.get(UseClass.STARTING, 0.0)  # that needs no sample
+    only_started = known <= gpu_h.get(UseClass.STARTING, 0.0)  # this class needs no sample
     return None if only_started else gpu_h.get(UseClass.COMPUTING, 0.0) / known

@@ -1,9 +1,9 @@
-"""Gives every second of a recorded history to one class.
+"""Assign every second of a recorded history to one class.
 
-A second in which nobody held the GPU, or in which a worker did not run yet, has its class from the
-record alone. Of a second that was held, samples of its holder tell whether a kernel ran. A bucket
-of samples says how long kernels ran in it, not when: its seconds are spread evenly over the time in
-it that its holder had the GPU.
+A second without a holder, or before its worker runs, has its class from the record alone. For a
+held second, samples of its holder show whether a kernel ran. A bucket of samples has the total time
+of kernels but not their position. So its seconds are spread evenly over the time in it in which its
+holder had the GPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchpool_scheduler.accounting.gpu_intervals import (
 from benchpool_scheduler.contract.use import UseClass
 
 STARTING_S = 15 * 60.0
-"""A worker that has run for longer than this without a first kernel is idle, and not starting."""
+"""Maximum time without a first kernel that counts as starting instead of idle, in seconds."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class Entry:
 
     Attributes:
         seconds: Their sum is the length of the interval.
-        measurable_s: How long a bench or a running worker held the GPU; ``measured_s``: what of
-            that samples cover; ``simulated_s``: what of that is the activity of a simulated GPU.
-        efficient_s: How long the multiprocessors were at work, where that is measured; ``of_s``:
-            how long a kernel ran in that time.
-        energy_j: Joules, of what is measured.
+        measurable_s: Seconds in which a bench or a running worker held the GPU. ``measured_s``: the
+            part that samples cover. ``simulated_s``: the part of that from simulated GPUs.
+        efficient_s: Seconds in which the multiprocessors were active, if measured. ``of_s``: the
+            seconds in which a kernel ran in that time.
+        energy_j: Joules, of the measured time.
     """
 
     occupancy: GpuInterval
@@ -53,13 +53,13 @@ class Entry:
 
 @dataclass(slots=True)
 class _Piece:
-    """A part of an interval whose seconds are all treated alike.
+    """Part of an interval whose seconds are all treated alike.
 
     Attributes:
-        fixed: Their class where samples do not change it. ``idle``: their class without a kernel;
-            None where nobody could run one.
-        counts: The piece lies in the range that is asked for.
-        covered_s: What samples speak for.
+        fixed: Their class if samples do not change it. ``idle``: their class without a kernel;
+            None if no kernel could run.
+        counts: The piece lies in the requested range.
+        covered_s: Seconds covered by samples.
     """
 
     entry: Entry
@@ -83,8 +83,8 @@ def divide(
     Args:
         history: Intervals that reach into the range, and those of ``STARTING_S`` before it.
         activity: Buckets of samples of the same time, one for each holder in a step.
-        losses: What pauses discarded.
-        begin, end: The range, epoch seconds. What reaches over its edge is cut.
+        losses: Work that pauses discarded.
+        begin, end: The range, epoch seconds. Intervals are cut at its edges.
     """
     of_gpu: dict[str, list[GpuInterval]] = defaultdict(list)
     for one in history:
@@ -105,7 +105,7 @@ def divide(
 
 
 def _in_turn(intervals: Iterable[GpuInterval]) -> Iterator[GpuInterval]:
-    """Yield intervals by begin, without what a clock that was set back counted twice."""
+    """Yield intervals by begin, without time that a clock set back counted twice."""
     until = -math.inf
     for one in sorted(intervals, key=lambda each: each.begin):
         if one.end > until:
@@ -119,7 +119,7 @@ def _divide_one(
     lost: Mapping[tuple[str, int], Sequence[Loss]],
     span: tuple[float, float],
 ) -> Iterator[Entry]:
-    """Yield what lies in the range of the history of one GPU."""
+    """Yield the entries of one GPU that lie in the range."""
     pieces: list[_Piece] = []
     first = _first_kernels(buckets)
     for one in intervals:
@@ -134,7 +134,7 @@ def _divide_one(
 
 
 def _first_kernels(buckets: Sequence[MeasuredUse]) -> dict[tuple[str, int], float]:
-    """Return when each attempt had its first kernel on a GPU, as far as buckets tell."""
+    """Return when each attempt had its first kernel on a GPU, as far as the buckets show it."""
     found: dict[tuple[str, int], float] = {}
     for bucket in buckets:
         if bucket.active_s > 0 and bucket.holder.job is not None:
@@ -143,7 +143,7 @@ def _first_kernels(buckets: Sequence[MeasuredUse]) -> dict[tuple[str, int], floa
 
 
 def _started(one: GpuInterval, first: Mapping[tuple[str, int], float]) -> float:
-    """Return when starting ended: with the first kernel, or after ``STARTING_S``."""
+    """Return when starting ended: at the first kernel, or after ``STARTING_S``."""
     if one.occupant.occupation is not GpuUseKind.TRAINING:
         return one.begin
     kernel = first.get((one.occupant.job, one.occupant.attempt), math.inf)
@@ -153,7 +153,7 @@ def _started(one: GpuInterval, first: Mapping[tuple[str, int], float]) -> float:
 def _pieces(
     entry: Entry, started: float, discarded: Sequence[Loss], span: tuple[float, float]
 ) -> Iterator[_Piece]:
-    """Cut an interval where its treatment changes."""
+    """Cut an interval where its class may change."""
     one = entry.occupancy
     occupation = one.occupant.occupation
     edges = {one.begin, one.end, started, *span}
@@ -171,7 +171,7 @@ def _pieces(
 
 
 def _measure(pieces: Sequence[_Piece], buckets: Sequence[MeasuredUse]) -> None:
-    """Give what was measured to the pieces; both by begin."""
+    """Assign the measurements to the pieces; both are sorted by begin."""
     at = 0
     for bucket in buckets:
         begin, end = bucket.begin, bucket.begin + bucket.span_s
@@ -193,10 +193,10 @@ def _is_of(holder: MeasuredHolder, occupant: GpuHolder) -> bool:
 
 
 def _give(bucket: MeasuredUse, over: Sequence[tuple[_Piece, float]]) -> None:
-    """Give one bucket to the pieces of its holder, each with the seconds that lie in both."""
+    """Divide one bucket among the pieces of its holder, which overlap it by the given seconds."""
     held_s = sum(shared_s for _, shared_s in over)
     if held_s <= 0:
-        return  # who held it at the end of the last sample had it for less than that sample
+        return  # the holder at the last sample held it for less than one sample
     covered_s = min(max(0.0, bucket.covered_s), held_s)
     active = min(1.0, max(0.0, bucket.active_s) / covered_s) if covered_s > 0 else 0.0
     for piece, shared_s in over:
@@ -210,7 +210,7 @@ def _give(bucket: MeasuredUse, over: Sequence[tuple[_Piece, float]]) -> None:
 def _count(
     bucket: MeasuredUse, piece: _Piece, part: float, known_s: float, computing_s: float
 ) -> None:
-    """Count what was measured in a piece; ``part`` of the bucket is its."""
+    """Add the measurements of a piece; ``part`` is its share of the bucket."""
     entry = piece.entry
     entry.energy_j += (bucket.energy_j or 0.0) * part
     if piece.idle is None:

@@ -1,4 +1,4 @@
-"""What a GPU did while nobody wrote it down: what the ledger knows, and else nothing."""
+"""Fill gaps in the record of a GPU from the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def bridged(last: GpuInterval, now: float, held: Iterable[GpuInterval]) -> Itera
 
     Args:
         last: Its newest recorded interval. ``now``: epoch seconds.
-        held: When benches and workers held the GPU by the ledger; they do not overlap (R1).
+        held: Intervals of benches and workers by the ledger; they do not overlap (R1).
 
     >>> last = GpuInterval("g", "n", "H200", 0.0, 10.0, GpuHolder(GpuUseKind.FREE))
     >>> job = GpuInterval("g", "n", "H200", 20.0, 30.0, GpuHolder(GpuUseKind.TRAINING, job="j"))

@@ -1,4 +1,4 @@
-"""The recorded history of GPUs, and what else their division needs. Times are epoch seconds."""
+"""Recorded history of GPUs and other input of its division. Times are epoch seconds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchpool_scheduler.accounting.classes import GpuUseKind
 
 @dataclass(frozen=True, slots=True)
 class GpuHolder:
-    """Who has a GPU, and for what.
+    """Holder of a GPU, and its kind of use.
 
     Attributes:
-        job: Id of the job whose worker holds it; ``attempt``: which start of it.
-        bench: Id of the lease of the bench that holds it.
-        project: Of the job; empty for benches, and where nobody holds it.
+        job: ID of the job whose worker holds it; ``attempt``: the number of its start.
+        bench: Lease ID of the bench that holds it.
+        project: Project of the job; empty for benches and for unheld GPUs.
     """
 
     occupation: GpuUseKind
@@ -28,7 +28,7 @@ class GpuHolder:
 
 @dataclass(frozen=True, slots=True)
 class GpuInterval:
-    """One GPU, from ``begin`` until ``end``, in one hand; those of one GPU never overlap (R1)."""
+    """One GPU, from ``begin`` until ``end``, with one holder; no overlaps within a GPU (R1)."""
 
     gpu: str
     node: str
@@ -39,7 +39,7 @@ class GpuInterval:
 
 
 class MeasuredHolder(Protocol):
-    """Who had the GPU that was measured; all are None for nobody."""
+    """Holder of a measured GPU; all fields are None if it had no holder."""
 
     @property
     def job(self) -> str | None: ...
@@ -50,13 +50,13 @@ class MeasuredHolder(Protocol):
 
 
 class MeasuredUse(Protocol):
-    """What was measured of one GPU in the hands of one holder, in the time after ``begin``.
+    """Measurements of one GPU with one holder, in the time after ``begin``.
 
     Attributes:
-        span_s: Length of that time; ``covered_s``: seconds of it that samples of this holder speak
-            for; ``active_s``: those of them in which a kernel ran.
-        sm_covered_s, sm_active_s: Alike, of the multiprocessors; 0 where they are not measured.
-        energy_j: Joules, None or 0 where they are not measured.
+        span_s: Length of that time. ``covered_s``: seconds of it that samples of this holder
+            cover. ``active_s``: those of them in which a kernel ran.
+        sm_covered_s, sm_active_s: The same for the multiprocessors; 0 if they are not measured.
+        energy_j: Joules, None or 0 if they are not measured.
         simulated: Nothing was measured: the GPU is simulated.
     """
 
@@ -84,7 +84,7 @@ class MeasuredUse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Work of an attempt that a pause discarded: done between the last save and the end."""
+    """Work of an attempt that a pause discarded, between the last save and the end."""
 
     job: str
     attempt: int

@@ -1,4 +1,4 @@
-"""Percentiles of what really was."""
+"""Percentiles of observed values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """Return the least value that is not below so many of all (nearest rank); 0 of nothing.
+    """Return the given percentile by nearest rank; 0 without values.
 
     >>> percentile([1, 2, 3, 4], 50), percentile([1, 2, 3, 4], 99)
     (2, 4)

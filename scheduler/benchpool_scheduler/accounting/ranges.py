@@ -1,4 +1,4 @@
-"""The range of time that a report is about."""
+"""Time range of a report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchpool_scheduler.errors import InvalidInput
 
 USUAL_DAYS, MOST_DAYS = 30, 400
 FIRST_YEAR, LAST_YEAR = 1970, 2999
-"""Of all times that are asked for; beyond, calendars of other time zones have no days."""
+"""Years that a query may contain; beyond them, calendars of other time zones have no days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``begin`` until ``end``, epoch seconds; people read it in ``zone``."""
+    """Time range from ``begin`` until ``end``, in epoch seconds; it is shown in ``zone``."""
 
     begin: float
     end: float
@@ -24,11 +24,11 @@ class Range:
 
     @property
     def length_s(self) -> float:
-        """Return its length."""
+        """Return the length in seconds."""
         return self.end - self.begin
 
     def at(self, seconds: float) -> datetime:
-        """Return an instant as people read it."""
+        """Return an instant in the time zone of the range."""
         return datetime.fromtimestamp(seconds, self.zone)
 
     def words(self) -> str:
@@ -42,12 +42,12 @@ class Range:
 
 
 def asked(query: UseQuery, now: float, zone: str) -> Range:
-    """Return the range of a query; what has not come yet is left out.
+    """Return the range of a query, without its future part.
 
     Args:
-        now: Epoch seconds. ``zone``: whose months are meant.
+        now: Epoch seconds. ``zone``: time zone of the months.
 
-    Errors: InvalidInput for a range that is none, lies ahead, or is too long.
+    Errors: InvalidInput for a range that is empty, in the future, or too long.
     """
     whose = ZoneInfo(zone)
     if query.month is not None:

@@ -1,4 +1,4 @@
-"""A recorded history as it was read once, to be divided over any parts of its time."""
+"""A recorded history that is read once and divided over any parts of its time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchpool_scheduler.accounting.gpu_intervals import GpuInterval, Loss, Meas
 
 @dataclass(frozen=True, slots=True)
 class RecordedUse:
-    """Who had which GPU, what was measured of it, and what pauses discarded.
+    """Holders of the GPUs, their measurements, and the work that pauses discarded.
 
     Attributes:
-        begin: The range that was asked for, epoch seconds; ``history`` and ``activity`` reach
+        begin: Begin of the requested range, epoch seconds; ``history`` and ``activity`` reach
             ``STARTING_S`` before it. ``end``: its end.
     """
 
@@ -26,7 +26,7 @@ class RecordedUse:
 
     @property
     def begun(self) -> float:
-        """When the record of the range begins; its end where there is none."""
+        """Begin of the record in the range; the range's end without a record."""
         return min((it.begin for it in self.history), default=self.end)
 
     def entries(self) -> list[Entry]:
@@ -34,7 +34,7 @@ class RecordedUse:
         return divide(self.history, self.activity, self.losses, self.begin, self.end)
 
     def between(self, begin: float, end: float) -> list[Entry]:
-        """Return the divided history of a part of the range: looks only at what reaches into it."""
+        """Return the divided history of a part of the range."""
         since = begin - STARTING_S
         history = [it for it in self.history if it.end > since and it.begin < end]
         activity = [it for it in self.activity if it.begin + it.span_s > since and it.begin < end]

@@ -1,4 +1,4 @@
-"""A report from divided history: rows, their order, and what is said about them."""
+"""Report from divided history: rows, their order, and notes on them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WhoseJob = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """What became of jobs in the range, by user and project.
+    """Waits and preemptions of jobs in the range, by user and project.
 
     Attributes:
-        waits: Of jobs that started first in it, in seconds.
+        waits: Waits of jobs with their first start in the range, in seconds.
         given: Preemptions of their jobs; ``taken``: preemptions for their jobs.
     """
 
@@ -34,7 +34,7 @@ class JobFigures:
     taken: Counter[WhoseJob] = field(default_factory=Counter)
 
     def of(self, by: UseBy, name: str | None) -> JobFigures:
-        """Return those of one row; all of them for no name."""
+        """Return the figures of one row, or of all for no name."""
         place = {UseBy.USER: 0, UseBy.PROJECT: 1}.get(by)
         if name is None:
             return self
@@ -53,7 +53,7 @@ def rows_of(
     figures: JobFigures,
     prices: Mapping[str, float],
 ) -> tuple[list[UseRow], UseRow]:
-    """Return a row for each user, project, class, node or model, and all together."""
+    """Return a row for each user, project, class, node or model, and the total row."""
     whole = totals(entries, UseBy.CLASS, prices).get("", Total())
     total = _row(None, whole, figures, prices)
     if by is UseBy.CLASS:
@@ -71,7 +71,7 @@ def row_of(total: Total, name: str | None = None, figures: JobFigures | None = N
 
 
 def _ranked(found: Mapping[str, Total]) -> Iterator[tuple[int, tuple[str, Total]]]:
-    """Number those with names; what nobody held comes last and has no rank."""
+    """Number the named rows; unheld time comes last and has no rank."""
     rank = 0
     for name, one in sorted(found.items(), key=lambda row: not row[0]):
         rank += bool(name)
@@ -114,7 +114,7 @@ def _waits(waits: Sequence[float]) -> UseWaits:
 
 
 def sentence(total: UseRow, span: str) -> str:
-    """Return the answer in one sentence."""
+    """Return the report in one sentence."""
     gpu_h = sum(total.gpu_h.values())
     if gpu_h <= 0:
         return f"{span}: nothing is recorded."
@@ -133,11 +133,11 @@ def notes(
     lost_since: str | None = None,
     waits_since: str | None = None,
 ) -> Iterable[str]:
-    """Yield what one must know to read a report.
+    """Yield notes that readers of a report need.
 
     Args:
-        begun: When the record begins, where that is in the range. Alike ``lost_since``: since when
-            it is known what pauses cost; ``waits_since``: since when waits and preemptions are.
+        begun: Begin of the record, if in the range. ``lost_since``: begin of the records of lost
+            work. ``waits_since``: begin of the records of waits and preemptions.
     """
     if begun is not None:
         yield f"The record begins on {begun}; nothing is told of the time before."

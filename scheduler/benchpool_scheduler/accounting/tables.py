@@ -7,7 +7,7 @@ from benchpool_scheduler.contract.use import UseClass, UseReport, UseRow
 
 
 def as_csv(report: UseReport) -> str:
-    """Return a report as CSV; GPU-hours have four decimals, what is not known is empty."""
+    """Return a report as CSV; GPU-hours have four decimals, unknown values are empty."""
     columns = (
         *("begin", "end", report.by.value, "rank", "held_gpu_h"),
         *(f"{one.value.replace('-', '_')}_gpu_h" for one in UseClass),

@@ -1,4 +1,4 @@
-"""Adds up divided history: by whom, by what, and in all."""
+"""Totals of divided history: by owner, by kind, and overall."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEYS: Mapping[UseBy, Callable[[Entry], str]] = {
     UseBy.NODE: lambda entry: entry.occupancy.node,
     UseBy.MODEL: lambda entry: entry.occupancy.model,
 }
-"""The row of an entry; that of ``CLASS`` is each of its classes. Empty for what nobody held."""
+"""Row name of an entry, empty for unheld time; for ``CLASS`` each class is a row."""
 
 
 @dataclass(slots=True)
@@ -28,11 +28,11 @@ class Total:
 
     Attributes:
         seconds: GPU-seconds by class.
-        measurable_s: Held by a bench or a running worker; ``measured_s``: what samples cover of it;
-            ``simulated_s``: what of that is the activity of simulated GPUs.
-        efficient_s: How long multiprocessors were at work, where that is measured; ``of_s``: how
-            long a kernel ran in that time.
-        energy_j: Joules, of what is measured; ``cost``: of what is held, by the prices.
+        measurable_s: GPU-seconds held by a bench or a running worker. ``measured_s``: the part that
+            samples cover. ``simulated_s``: the part of that from simulated GPUs.
+        efficient_s: Seconds in which the multiprocessors were active, if measured. ``of_s``: the
+            seconds in which a kernel ran in that time.
+        energy_j: Joules, of the measured time. ``cost``: of the held time, by the prices.
     """
 
     seconds: dict[UseClass, float] = field(default_factory=lambda: defaultdict(float))
@@ -56,12 +56,12 @@ class Total:
 
     @property
     def coverage(self) -> float | None:
-        """What part of the time that could be measured was; None where none could."""
+        """Measured share of the measurable time; None if none was measurable."""
         return None if self.measurable_s <= 0 else min(1.0, self.measured_s / self.measurable_s)
 
     @property
     def efficiency(self) -> float | None:
-        """Mean activity of the multiprocessors while a kernel ran; None where not measured."""
+        """Mean activity of the multiprocessors while a kernel ran; None if not measured."""
         return None if self.of_s <= 0 else min(1.0, self.efficient_s / self.of_s)
 
     def include(self, other: Total) -> None:
@@ -77,7 +77,7 @@ class Total:
         self.cost += other.cost
 
     def add(self, entry: Entry, prices: Mapping[str, float]) -> None:
-        """Add an entry; ``prices`` are those of an hour of a held GPU, by model."""
+        """Add an entry; ``prices`` are those of one GPU-hour, by model."""
         for one, seconds in entry.seconds.items():
             self.seconds[one] += seconds
         self.measurable_s += entry.measurable_s
@@ -101,9 +101,9 @@ def together(parts: Iterable[Total]) -> Total:
 def totals(
     entries: Iterable[Entry], by: UseBy, prices: Mapping[str, float] | None = None
 ) -> dict[str, Total]:
-    """Return a total for each row, those that held most first, then by name.
+    """Return a total for each row, the largest held time first, then by name.
 
-    For ``UseBy.CLASS`` there is one row, without a name: its seconds are by class already.
+    ``UseBy.CLASS`` gives one row without a name, since its seconds are by class already.
     """
     found: dict[str, Total] = defaultdict(Total)
     key = KEYS.get(by)

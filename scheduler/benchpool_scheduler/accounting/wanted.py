@@ -1,4 +1,4 @@
-"""Which free GPUs somebody could have used: those that waiting jobs would have fitted on."""
+"""Free GPUs on which waiting jobs would have fitted."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a waiting job asks for that nothing but the scheduler holds back.
+    """Request of a waiting job that only the scheduler holds back.
 
     Attributes:
-        gpus: Per worker. ``workers``: the fewest that it starts with.
-        models: That it accepts; empty for any.
+        gpus: GPUs per worker. ``workers``: the fewest with which the job starts.
+        models: Accepted GPU models; empty for any.
     """
 
     gpus: int
@@ -22,14 +22,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class FreeGpu:
-    """A GPU that nobody holds and that is kept for nobody."""
+    """A GPU without a holder or reservation."""
 
     uuid: str
     model: str
 
 
 def wanted(free: Mapping[str, Sequence[FreeGpu]], asks: Iterable[Ask]) -> frozenset[str]:
-    """Return the free GPUs that these jobs would have had, each job whole or not at all.
+    """Return the free GPUs that these jobs would have used, each job entirely or not.
 
     Args:
         free: By node, in an order that stays the same while they are free.
@@ -55,7 +55,7 @@ def wanted(free: Mapping[str, Sequence[FreeGpu]], asks: Iterable[Ask]) -> frozen
 
 
 def _placed(left: Mapping[str, list[FreeGpu]], ask: Ask) -> list[str]:
-    """Take the GPUs of a job out of what is left, if all its workers fit; return them."""
+    """Remove and return the GPUs of a job if all its workers fit, else an empty list."""
     taken: list[tuple[str, list[FreeGpu]]] = []
     workers = ask.workers
     for node, gpus in left.items():

@@ -1,4 +1,4 @@
-"""Creates the jobs of a mix in a service of its own and sees them through to their end."""
+"""Create the jobs of a mix in a separate service and wait for their end."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from benchpool_scheduler.simulation.shapes.memory import peak_rss_mib
 ClockName = Literal["real", "virtual"]
 
 LOOK_S = 0.02
-"""How often it is asked whether all jobs have ended, once all have been created."""
+"""Poll interval for the end of all jobs, once all have been created, in seconds."""
 
 
 def drive(mix: Mix, clock: ClockName, policy: PolicyName) -> Figures:
-    """Run a mix from the first creation until the last job has ended and the store says so."""
+    """Run a mix from the first creation until the last job has ended in the store."""
     loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     if clock == "virtual":
         loop = VirtualTimeLoop
@@ -48,7 +48,7 @@ def drive(mix: Mix, clock: ClockName, policy: PolicyName) -> Figures:
 
 @dataclass
 class _Created:
-    """When the jobs were created, by id and class."""
+    """Creation times of the jobs, by ID and class."""
 
     at: dict[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Fi
             for project in mix.projects:
                 for each in mix.classes:
                     tasks.create_task(_create(pool, clock, project, each, created))
-        # Nobody tells that the last end is on disk, so it is asked.
+        # No event reports that the last end is on disk, so the store is polled.
         while runtime.finished < mix.jobs or _unfinished(pool):  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
         return Figures.of(
@@ -93,7 +93,7 @@ async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Fi
 
 
 async def _create(pool: Pool, clock: Clock, project: str, each: Class, created: _Created) -> None:
-    """Create the jobs of one set, each when its interval has passed, however long others took."""
+    """Create the jobs of one set at fixed intervals, however slow the requests are."""
     caller = Caller(project)
     begun = clock.now()
     wanted = JobSubmission(

@@ -1,4 +1,4 @@
-"""What a run of a mix came to."""
+"""Results of a run of a mix."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from benchpool_scheduler.admissions.runtime import TimedRuntime
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One run.
+    """Figures of one run.
 
     Attributes:
         wall_s: Real seconds from the first creation until the last job had ended.
-        cpu_s: Processor seconds of the process, the creating side included.
+        cpu_s: Processor seconds of the process, including the creating side.
         makespan_s: As ``wall_s``, on the clock of the run.
         admissions_per_s: Jobs per real second, as Kueue counts them: each job once.
         latency_s: Mean time from a job's creation to its latest admission, by class.
         useful_utilisation: Work done and kept, as part of units times ``makespan_s``.
-        evictions: Jobs stopped to make room; each began again from zero.
-        peak_rss_mib: Most resident memory of the process, the creating side included.
+        evictions: Number of preempted jobs; each began again from zero.
+        peak_rss_mib: Peak resident memory of the process, including the creating side.
     """
 
     mix: str
@@ -53,11 +53,11 @@ class Figures:
         start: float,
         peak_rss_mib: float,
     ) -> Figures:
-        """Count.
+        """Return the figures of a run.
 
         Args:
             created: Class and time of creation by job.
-            start: When the run began, on its clock.
+            start: Begin of the run, on its clock.
         """
         waits: dict[str, list[float]] = {each.name: [] for each in mix.classes}
         for job, (name, at) in created.items():

@@ -1,7 +1,7 @@
-"""The mixes of Kueue's performance test, what it publishes of them, and the pool that they need.
+"""The mixes of Kueue's performance test, its published results, and the required pool.
 
-The numbers are those of formats, section 3. A unit is a GPU; all units are on one node, since
-Kueue counts and does not place.
+The numbers are those of formats, section 3. A unit is a GPU; all units are on one node, since Kueue
+counts and does not place.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from benchpool_scheduler.configuration.settings import Build, ProjectSettings
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
 
 QUOTA, LIMIT = 20, 120
-"""Of every project: what it is guaranteed, and the most it may hold with what it borrows."""
+"""Guaranteed quota and limit of every project, in units."""
 
 PolicyName = Literal["eager", "protected"]
 POLICIES: Mapping[PolicyName, Policy] = {
-    # Kueue knows neither a bound on evictions nor a minimum run time, and evicts at once.
+    # Kueue has neither a bound on evictions nor a minimum run time, and evicts immediately.
     "eager": Policy(
         grace_s=0.0,
         min_runtime_s=0.0,
         preemptions_per_hour=1_000_000,
         preemptions_per_day=1_000_000,
     ),
-    # No job of the mixes runs longer: who has started ends.
+    # No job of the mixes runs longer, so a started job always ends.
     "protected": Policy(grace_s=0.0, min_runtime_s=1.0, preemptions_per_hour=4),
 }
-"""By name: eviction whenever a rule allows it, or protection after each start (R19)."""
+"""Policies by name: eviction whenever a rule allows it, or protection after each start (R19)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """One of the three sets of jobs that each project gets, one job after each interval."""
+    """One of the three sets of jobs that each project gets, with one job per interval."""
 
     name: str
     jobs: int
@@ -46,13 +46,13 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What Kueue publishes: means of its runs, through an API server that admits 50 requests/s.
+    """Published results of Kueue: means of its runs, with an API server limit of 50 requests/s.
 
     Attributes:
         wall_s: Time for the whole mix. ``per_s``: admissions per second.
         latency_s: Mean time from creation to the latest admission by class.
-        ideal_s: What a scheduler without latency takes, without preemption; with preemption that
-            restarts jobs from zero, ``ideal_restarting_s``.
+        ideal_s: Time of a scheduler without latency and without preemption.
+            ``ideal_restarting_s``: the same with preemption that restarts jobs from zero.
     """
 
     wall_s: float
@@ -64,7 +64,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """A tree of projects and what each of them asks for."""
+    """Tree of projects and their jobs."""
 
     name: str
     parents: int
@@ -88,12 +88,12 @@ class Mix:
 
     @property
     def jobs(self) -> int:
-        """Return how many jobs there are in all."""
+        """Return the total number of jobs."""
         return self.parents * self.children * sum(each.jobs for each in self.classes)
 
     @property
     def unit_seconds(self) -> float:
-        """Return the work in all, in units times seconds."""
+        """Return the total work, in units times seconds."""
         each = sum(one.jobs * one.run_s * one.units for one in self.classes)
         return self.parents * self.children * each
 
@@ -118,10 +118,10 @@ MIXES: Mapping[str, Mix] = {
 
 
 def configuration(mix: Mix, policy: PolicyName) -> Configuration:
-    """Return the pool's configuration: each project has one member, who has its name.
+    """Return the pool's configuration: each project has one member of the same name.
 
-    A parent is a cohort of Kueue: its quota and its limit are the sum of the quotas below it, so
-    that its projects lend to each other and to nobody else.
+    A parent is a cohort of Kueue. Its quota and its limit are the sum of the quotas below it, so
+    that its projects lend only to each other.
     """
     total = mix.children * QUOTA
     parents = [

@@ -1,4 +1,4 @@
-"""What ``benchpool bench admissions`` prints."""
+"""Print the results of ``benchpool bench admissions``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
 
 
 def as_json(figures: Figures, mix: Mix) -> dict[str, object]:
-    """Return the figures, and Kueue's under ``kueue``."""
+    """Return the figures, with Kueue's under ``kueue``."""
     return {**asdict(figures), "kueue": asdict(mix.kueue)}
 
 

@@ -1,6 +1,6 @@
-"""A runtime without processes: a job's command is ``run SECONDS``, and it ends after them.
+"""Runtime without processes: a job's command is ``run SECONDS``, and it ends after them.
 
-Like Kueue's test it keeps no progress: a job that was evicted starts again from zero.
+Like Kueue's test it keeps no progress: an evicted job starts again from zero.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def units(count: int) -> tuple[Device, ...]:
 
 
 class TimedRuntime(SimulatedRuntime):
-    """Starts and ends workers by timers of the loop.
+    """Runtime that starts and ends workers by timers of the loop.
 
     Attributes:
-        admitted: When each job was started last, by its id. ``starts``: how often any was.
-        evictions: How often one was stopped to make room.
-        finished: Jobs that ran to their end. ``last_end``: when the last one did.
+        admitted: Time of each job's last start, by its ID. ``starts``: number of all starts.
+        evictions: Number of stops by preemption.
+        finished: Number of jobs that ran to their end. ``last_end``: time of the last end.
     """
 
     def __init__(self, gpus: Sequence[Device], clock: Clock) -> None:
@@ -41,13 +41,13 @@ class TimedRuntime(SimulatedRuntime):
         self.last_end = 0.0
 
     async def close(self) -> None:
-        """End the stream of events; nothing runs on."""
+        """End the stream of events and all workers."""
         for timer in self._timers.values():
             timer.cancel()
         await super().close()
 
     async def run_worker(self, launch: Launch) -> None:
-        """Run a job for the time that its command names."""
+        """Run a job for the time given by its command."""
         worker, now = launch.worker, self._clock.now()
         self.starts += 1
         self.admitted[worker.job] = now
@@ -56,7 +56,7 @@ class TimedRuntime(SimulatedRuntime):
         self._timers[worker] = loop.call_later(float(launch.argv[1]), self._finish, worker)
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """End a worker at once."""
+        """End a worker immediately."""
         timer = self._timers.pop(worker, None)
         if timer is None:
             return

@@ -1,8 +1,8 @@
-"""A loop of events whose time jumps to the next timer instead of waiting for it.
+"""Event loop whose time jumps to the next timer instead of waiting for it.
 
-Work takes no time of this clock: while a thread is at work (a commit, a pass), the loop waits for
-it and its time stands still. So a run in virtual time does all that a run in real time does, in
-the same order of events, only without the pauses.
+Work takes no time on this clock. While a thread works (a commit, a pass), the loop waits for it and
+its time stands still. So a run in virtual time does the same work as in real time, in the same
+order of events, without the waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchpool_scheduler.store.sqlite import SqliteStore
 Arguments = TypeVarTuple("Arguments")
 
 EPOCH_S = 1_700_000_000.0
-"""What the virtual clock shows at first, seconds since the epoch."""
+"""Start time of the virtual clock, in seconds since the epoch."""
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -35,17 +35,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._now_s
 
     def jump(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the virtual time by ``seconds``."""
         self._now_s += seconds
 
     @property
     def busy(self) -> bool:
-        """Tell whether a thread is at work whose answer is the next event."""
+        """Return whether a thread works whose result is the next event."""
         return self._at_work > 0
 
     @contextlib.contextmanager
     def waiting_for_a_thread(self) -> Iterator[None]:
-        """Let time stand still meanwhile."""
+        """Stop the virtual time inside this context."""
         self._at_work += 1
         try:
             yield
@@ -55,7 +55,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run a function in a thread; time stands still until it has answered."""
+        """Run a function in a thread; time stands still until it has returned."""
         future = super().run_in_executor(executor, func, *args)
         self._at_work += 1
         future.add_done_callback(self._answered)
@@ -66,7 +66,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Waits for files only while nothing else can happen."""
+    """Selector that waits for files only while no other event can happen."""
 
     def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class VirtualClock:
         return EPOCH_S + self._loop.time()
 
     def of_wall(self, at: float) -> float:
-        """Return the same: all times here are this clock's."""
+        """Return the same time, since all times here are from this clock."""
         return at
 
 
@@ -102,14 +102,14 @@ class WatchedStore(SqliteStore):
     """The durable store; time stands still while its thread writes."""
 
     async def open(self) -> StoredContents:
-        """See ``SqliteStore``."""
+        """Open the store; see ``SqliteStore``."""
         with _stillness():
             return await super().open()
 
     async def commit(
         self, *changes: Change, as_written: Callable[[str], None] | None = None
     ) -> None:
-        """See ``SqliteStore``."""
+        """Commit changes; see ``SqliteStore``."""
         with _stillness():
             await super().commit(*changes, as_written=as_written)
 

@@ -1,1 +1,1 @@
-"""What is otherwise in one run than in another: pure differences of what was sent and recorded."""
+"""Differences between two runs: pure comparisons of their submissions and records."""

@@ -10,7 +10,7 @@ from typing import Literal
 from benchpool_scheduler.contract import SentCode
 
 MOST_LINES = 4000
-"""Code of more lines is not compared: it would take seconds."""
+"""Maximum number of lines for a comparison; more would take seconds."""
 
 CONTEXT = 2
 SAME_CODE = "The code is the same."
@@ -20,7 +20,7 @@ Kind = Literal["new", "gone", "place", "same"]
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """A line of the difference: only in the second, only in the first, where it is, or in both."""
+    """A line of the difference: only in the second, only in the first, a position, or in both."""
 
     kind: Kind
     text: str
@@ -29,9 +29,9 @@ class CodeLine:
 def code_difference(
     first: SentCode | None, second: SentCode | None
 ) -> tuple[tuple[CodeLine, ...], str]:
-    """Return the lines that differ, with those around them, and what there is to say without any.
+    """Return the different lines with their context, and a sentence if there are none.
 
-    None stands for code whose content is no longer there.
+    None stands for code whose content no longer exists.
     """
     if first is None or second is None:
         return (), "The code of one of them is no longer kept."

@@ -1,4 +1,4 @@
-"""What is otherwise in the environment of two runs. Pure."""
+"""Differences between the environments of two runs. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ NOT_IN = "–"
 
 
 def environment_changes(before: RunEnvironment, after: RunEnvironment) -> list[RunChange]:
-    """Return what differs, area by area; nothing for two runs that had the same around them.
+    """Return the differences by area, empty for equal environments.
 
-    Job, attempt and the folder of the run are no difference: paths are relative to it.
+    Job, attempt and the folder of the run do not count: paths are relative to it.
     """
     return [
         *_single(before, after),
@@ -75,7 +75,7 @@ def _files(files: Sequence[KnownFile]) -> dict[str, str]:
 
 
 def _seeds(run: RunEnvironment) -> dict[str, str]:
-    """Return values by call; one that is made several times is numbered."""
+    """Return seeds by call; repeated calls are numbered."""
     found: dict[str, str] = {}
     for one in run.seeds:
         times = sum(1 for name in found if name.partition(" #")[0] == one.call)
@@ -84,5 +84,5 @@ def _seeds(run: RunEnvironment) -> dict[str, str]:
 
 
 def _variables(run: RunEnvironment) -> dict[str, str]:
-    """Return the names of variables, but for those that every run has of its own."""
+    """Return the names of variables, except those that every run has of its own."""
     return dict.fromkeys((it for it in run.variables if not it.startswith("BENCHPOOL_")), "set")

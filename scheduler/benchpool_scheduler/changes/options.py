@@ -1,4 +1,4 @@
-"""What is otherwise in two submissions: options, arguments, files. Pure."""
+"""Differences between two submissions: options, arguments, files. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchpool_scheduler.curves.parameters import parameters_of
 from benchpool_scheduler.phrases import visible
 
 SHOWN = 12
-"""Characters of a digest."""
+"""Number of characters shown of a digest."""
 
 
 def option_changes(before: JobSubmission, after: JobSubmission) -> list[RunChange]:
-    """Return the options, the arguments and the files that were sent which are otherwise.
+    """Return the differences in options, arguments and sent files.
 
     >>> from benchpool_scheduler.contract import CommandEntry
     >>> one, two = (JobSubmission(CommandEntry(["fit"]), gpus=gpus) for gpus in (1, 2))
@@ -28,7 +28,7 @@ def option_changes(before: JobSubmission, after: JobSubmission) -> list[RunChang
 
 
 def is_repeat(before: JobSubmission, after: JobSubmission) -> bool:
-    """Tell whether a submission runs the same as another one, with the same options."""
+    """Return whether a submission runs the same as another one, with the same options."""
     return before.entry == after.entry and not option_changes(before, after)
 
 

@@ -1,11 +1,11 @@
-"""Where the lines of an axis are, and what stands beside them. Pure."""
+"""Ticks of a chart axis and their labels. Pure."""
 
 from __future__ import annotations
 
 import math
 
 STEPS = (1, 2, 2.5, 5, 10)
-"""What the lines of an axis count by, times a power of ten."""
+"""Step sizes between ticks, times a power of ten."""
 
 
 def ticks(low: float, high: float, most: int = 4) -> list[float]:

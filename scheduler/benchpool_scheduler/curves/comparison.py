@@ -1,4 +1,4 @@
-"""Several jobs beside each other: in what they differ, and what came of it. Pure."""
+"""Comparison of several jobs: their differences and their results. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from benchpool_scheduler.curves.figures import Goal
 from benchpool_scheduler.curves.parameters import NONE, parameters_of
 
 MOST_RUNS = 20
-"""Jobs that are compared at once."""
+"""Maximum number of jobs in one comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A job with what it was sent with and what it reported."""
+    """A job with its submission and its reported metrics."""
 
     job: Job
     parameters: Mapping[str, str]
@@ -24,7 +24,7 @@ class ComparedRun:
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:
-    """One parameter in which the runs differ; the values are in the order of the runs."""
+    """One parameter with different values; the values are in the order of the runs."""
 
     name: str
     values: tuple[str, ...]
@@ -32,10 +32,10 @@ class ParameterRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricCell:
-    """What one run reached: null where it reported no number of that name.
+    """Result of one run; null if it reported no number of that name.
 
-    ``best`` is its least or greatest value by the goal. ``is_best``: no other run has a better one,
-    and some run a worse one, or none.
+    ``best`` is its least or greatest value by the goal. ``is_best``: no other run has a better
+    value, and at least one has a worse value or none.
     """
 
     last: MetricPoint | None
@@ -45,7 +45,7 @@ class MetricCell:
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One name in all runs; without a ``goal`` nothing is best."""
+    """One metric in all runs; without a ``goal`` no run is best."""
 
     name: str
     goal: Goal | None
@@ -54,7 +54,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Runs in the order that was asked for; ``same`` is in how many parameters they agree."""
+    """Runs in the requested order; ``same`` is the number of parameters with equal values."""
 
     jobs: tuple[Job, ...]
     parameters: tuple[ParameterRow, ...]
@@ -63,7 +63,7 @@ class RunComparison:
 
     @property
     def best(self) -> Mapping[str, int]:
-        """The place of the best run by the name of each metric that has one."""
+        """Index of the best run, by the name of each metric that has one."""
         found = {
             row.name: [place for place, cell in enumerate(row.cells) if cell.is_best]
             for row in self.metrics
@@ -72,15 +72,15 @@ class RunComparison:
 
 
 def run_of(job: Job, submission: JobSubmission, metrics: JobMetrics) -> ComparedRun:
-    """Return a run as it is compared."""
+    """Return the job as a run for comparison."""
     return ComparedRun(job, parameters_of(submission), {it.name: it for it in metrics.curves})
 
 
 def compared(runs: Sequence[ComparedRun], goals: Mapping[str, Goal] | None = None) -> RunComparison:
-    """Compare runs.
+    """Return the comparison of runs.
 
     Args:
-        goals: What is better, by name of the metric; others are guessed by their names.
+        goals: Goals by metric name; missing goals are guessed from the names.
     """
     names = _in_order(run.parameters for run in runs)
     rows = [
@@ -103,7 +103,7 @@ def _metric(name: str, runs: Sequence[ComparedRun], goals: Mapping[str, Goal]) -
     goal = goals.get(name, guessed)
     reached = [_best(it, goal) for it in curves]
     values = [it.value for it in reached if it is not None]
-    # Of runs that all reached the same none is the best.
+    # If all runs have the same result, none is the best.
     tells = len(runs) > 1 and (len(set(values)) > 1 or len(values) < len(runs))
     top = None if not values or not tells else min(values) if goal == "min" else max(values)
     return MetricRow(

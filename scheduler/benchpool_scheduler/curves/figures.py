@@ -1,6 +1,6 @@
-"""The few figures of a line: last, least, greatest, and best where it is known what is better.
+"""Summary values of a line: last, least, greatest, and best if its goal is known.
 
-Pure. ``last`` and ``best`` are what a comparison of jobs, or a search over them, goes by.
+Pure. ``last`` and ``best`` are the basis for comparing or searching jobs.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def all_last(lines: Mapping[str, Line]) -> dict[str, float]:
 
 
 def goal_of(name: str) -> Goal | None:
-    """Return what is better by the words of a name; None where it does not say.
+    """Return the goal by the words of a metric name, or None if they do not show it.
 
     >>> goal_of("eval/loss"), goal_of("val_accuracy"), goal_of("lr"), goal_of("train/F1")
     ('min', 'max', None, 'max')

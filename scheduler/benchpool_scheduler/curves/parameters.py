@@ -1,4 +1,4 @@
-"""What a job was sent with, as names and values that can be held against those of another. Pure."""
+"""Names and values of a submission, for comparison with those of another job. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SET = re.compile(r"\+{0,2}[A-Za-z_][\w./]*")
 def parameters_of(submission: JobSubmission) -> dict[str, str]:
     """Return options, variables and each argument of a submission by name.
 
-    A parameter that stands in the arguments, as those of trials do, is told once.
+    A parameter that also occurs in the arguments, as in trials, is listed once.
     """
     found = options_of(submission)
     match submission.entry:
@@ -90,17 +90,17 @@ def _arguments(args: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def command_line(args: Sequence[str]) -> str:
-    """Return arguments as one would type them."""
+    """Return arguments as a shell command line."""
     return shortened(shlex.join(args))
 
 
 def shortened(text: str) -> str:
-    """Return a text that fits a cell."""
+    """Return a text shortened to fit a table cell."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _title(field: str) -> str:
-    """Return a field as people call it.
+    """Return the display name of a field.
 
     >>> _title("gpu_models"), _title("time_limit_s"), _title("cpus")
     ('GPU models', 'time limit', 'CPUs')

@@ -1,8 +1,7 @@
-"""One line over all attempts of a job: how points join it, and how it is thinned. Pure.
+"""One line over all attempts of a job: adding points and thinning. Pure.
 
-A line is a tuple of points by rising step. Where a later attempt begins again at an older step, the
-points that came after that step are rolled back: they are not drawn twice. So attempts never fall
-along a line.
+A line is a tuple of points by rising step. If a later attempt begins at an older step, it replaces
+the points after that step instead of drawing them twice. So the attempt never falls along a line.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 MOST = 1_000
-"""Points of a line that are kept."""
+"""Maximum number of points kept in a line."""
 THINNED = 750
-"""A line that would have more than ``MOST`` is thinned to at most so many: not at every point."""
+"""Number of points after thinning; below ``MOST``, so that not every point causes a thinning."""
 
 
 class Point(NamedTuple):
-    """One value: which attempt reported it, at which step, and when (epoch seconds).
+    """One value: the attempt that reported it, its step, and its time in epoch seconds.
 
-    ``value`` is None where it was no finite number.
+    ``value`` is None if it was not a finite number.
     """
 
     attempt: int
@@ -33,7 +32,7 @@ Line = tuple[Point, ...]
 
 
 class Reported(NamedTuple):
-    """A value as a worker told it; ``step`` is None where it named none."""
+    """Value reported by a worker; ``step`` is None if the worker gave none."""
 
     value: float | None
     at: float
@@ -41,12 +40,12 @@ class Reported(NamedTuple):
 
 
 def extended(line: Line, attempt: int, told: Iterable[Reported], most: int = MOST) -> Line:
-    """Return a line with what an attempt told, one after the other.
+    """Return a line with the reports of an attempt, in their order.
 
-    - A point of a later attempt takes the place of all that earlier ones told at its step or after.
-    - The same step of the same attempt: what was told last counts.
-    - What an earlier attempt tells late, where a later one has been already, is left out.
-    - A value without a step follows the last one, by one; told again, it changes nothing.
+    - A point of a later attempt replaces all points of earlier attempts at its step or after.
+    - For the same step of the same attempt, the last report counts.
+    - A late report of an earlier attempt is left out where a later attempt already has points.
+    - A value without a step gets the step after the last one; repeated, it changes nothing.
 
     >>> line = extended((), 1, [Reported(3.0, 10.0, 1), Reported(2.0, 11.0, 2)])
     >>> [(p.attempt, p.step, p.value) for p in extended(line, 2, [Reported(2.5, 20.0, 2)])]
@@ -63,7 +62,7 @@ def extended(line: Line, attempt: int, told: Iterable[Reported], most: int = MOS
 def _put(points: list[Point], attempt: int, told: Reported) -> None:
     if told.step is None:
         if points and told.at <= points[-1].at:
-            return  # it is known: a worker's words are read again after a restart of the service
+            return  # already known: a restarted service reads reports again
         step = points[-1].step + 1 if points else 0
     else:
         step = told.step
@@ -80,12 +79,12 @@ def _put(points: list[Point], attempt: int, told: Reported) -> None:
 
 
 def thinned(line: Sequence[Point], most: int = MOST) -> Line:
-    """Return at most ``most`` points of a line, 2 or more: the first, the last, and of equal
-    stretches of steps the least, the greatest and the first that was no number.
+    """Return at most ``most`` points (2 or more) of a line.
 
-    A stretch is the shortest power of two of steps that suffices, counted from step 0. So what is
-    kept depends on the points alone, and the least and the greatest of all are among them (of 5
-    points or more).
+    They are the first and the last point, and of equal stretches of steps the least, the greatest
+    and the first value that was not a number. A stretch is the shortest sufficient power of two of
+    steps, counted from step 0. So the selection depends on the points alone, and the least and the
+    greatest of all are among them (of 5 points or more).
 
     >>> line = [Point(1, step, float(step % 10), float(step)) for step in range(100)]
     >>> [it.step for it in thinned(line, 12)]
@@ -103,7 +102,7 @@ def thinned(line: Sequence[Point], most: int = MOST) -> Line:
 
 
 def _extremes(line: Sequence[Point], width: int) -> list[Point]:
-    """Return of each stretch the least, the greatest and the first that is no number, in order."""
+    """Return the least, the greatest and the first non-number of each stretch, in order."""
     kept: set[int] = set()
     stretch, least, greatest, nothing = -1, -1, -1, -1
     for place, point in enumerate(line):

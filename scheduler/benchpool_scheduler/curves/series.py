@@ -9,21 +9,21 @@ from benchpool_scheduler.curves.points import Line, Reported, extended
 from benchpool_scheduler.phrases import visible
 
 MOST_NAMES = 100
-"""Names of a job that are kept; those that come later are left out."""
+"""Maximum number of metric names kept per job; later ones are left out."""
 NAME_LENGTH = 100
 
 Lines = Mapping[str, Line]
 
 
 class MetricReport(NamedTuple):
-    """What one attempt told at once: values by name, in their order."""
+    """Values that one attempt reported together, by name, in their order."""
 
     attempt: int
     values: tuple[tuple[str, Reported], ...]
 
 
 def taken(lines: Lines, told: MetricReport) -> tuple[Lines, MetricReport]:
-    """Return the lines with what was told, and that part of it which was new.
+    """Return the lines with a report added, and the new part of the report.
 
     >>> first = MetricReport(1, (("loss", Reported(3.0, 10.0, 1)), ("", Reported(1.0, 10.0, 1))))
     >>> lines, new = taken({}, first)
@@ -45,7 +45,7 @@ def taken(lines: Lines, told: MetricReport) -> tuple[Lines, MetricReport]:
 
 
 def clean_name(name: str) -> str:
-    """Return a name as it is kept and shown.
+    """Return a metric name in the form that is stored and shown.
 
     >>> clean_name("  train/loss\\n")
     'train/loss'
@@ -54,7 +54,7 @@ def clean_name(name: str) -> str:
 
 
 def remade(told: Iterable[MetricReport]) -> Lines:
-    """Return the lines that come of all that was told, in its order."""
+    """Return the lines that result from all reports, in their order."""
     lines: Lines = {}
     for one in told:
         lines, _ = taken(lines, one)
@@ -62,7 +62,7 @@ def remade(told: Iterable[MetricReport]) -> Lines:
 
 
 def as_told(lines: Lines) -> list[MetricReport]:
-    """Return what makes these lines again, and no more.
+    """Return the reports that rebuild exactly these lines.
 
     >>> lines, _ = taken({}, MetricReport(1, (("loss", Reported(3.0, 10.0, None)),)))
     >>> remade(as_told(lines)) == lines

@@ -1,4 +1,4 @@
-"""Trials of a sweep as runs that are compared. Pure."""
+"""Trials of a sweep as runs for comparison. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LONGEST_NAME = 20
 
 
 def best_of(sweep: Sweep, most: int) -> list[str]:
-    """Return the jobs of the best trials that have one; those without a figure come last."""
+    """Return the job IDs of the best trials that have a job; trials without a value come last."""
     return [it.job for it in sweep.trials if it.job is not None][: max(most, 0)]
 
 
 def goals_of(sweep: Sweep) -> dict[str, Goal]:
-    """Return what is better of the figure that the sweep judges."""
+    """Return the goal of the metric that the sweep optimizes."""
     metric = sweep.plan.metric
     if metric is None:
         return {}
@@ -27,7 +27,7 @@ def goals_of(sweep: Sweep) -> dict[str, Goal]:
 
 
 def label_of(job: Job) -> str:
-    """Return what a job is called beside others: a trial by its number and its values."""
+    """Return the label of a job in a comparison; of a trial its number and its values."""
     if job.trial is None:
         return f"{job.id[:8]} {job.name[:LONGEST_NAME]}"
     values = ", ".join(f"{name} {_value(it)}" for name, it in job.parameters.items())

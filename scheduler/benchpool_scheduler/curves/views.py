@@ -1,4 +1,4 @@
-"""Lines as their readers see them. Pure."""
+"""Lines in the form that API clients see. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.curves.series import Lines
 
 
 def answer(job: str, name: str, lines: Lines, query: MetricsQuery) -> JobMetrics:
-    """Return the curves of a job that a query asks for."""
+    """Return the curves of a job that a query selects."""
     chosen = {it: line for it, line in lines.items() if query.name in (None, it) and line}
     begin = min((point.at for line in chosen.values() for point in line), default=None)
     return JobMetrics(
@@ -45,7 +45,7 @@ def _shown(point: Point | None) -> MetricPoint | None:
 
 
 SHOWN = 8
-"""Names whose newest values stand with a job in lists and events."""
+"""Maximum number of names whose newest values are shown in job lists and events."""
 
 
 def newest(lines: Lines) -> dict[str, float]:

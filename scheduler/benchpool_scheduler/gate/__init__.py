@@ -1,7 +1,7 @@
-"""The way to people's services: a reverse proxy behind the Hub's, where nobody passes unknown.
+"""Reverse proxy for users' services, behind the Hub's proxy; every caller is authenticated.
 
-Its door is ``service_gate.ServiceGate``; what it is told of services is ``directory``. It knows
-nothing of jobs.
+Entry point: ``service_gate.ServiceGate``. ``directory`` is its interface to the services. The gate
+does not depend on jobs.
 """
 
 from benchpool_scheduler.gate.directory import Backend, Openness, ServiceDirectory, ServiceRoute

@@ -1,4 +1,4 @@
-"""Connections to replicas, kept for the next request for a moment."""
+"""Connections to replicas, kept for a moment for the next request."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from benchpool_scheduler.gate.directory import Backend
 
 CONNECT_S = 5.0
 KEPT_S = 2.0
-"""A connection waits so long for its next request: servers keep one open for 5 s and more."""
+"""Maximum idle time of a connection, in seconds; servers keep one open for 5 s and more."""
 MOST_KEPT = 32
-"""Connections that wait, for each replica."""
+"""Maximum idle connections per replica."""
 PARAMETERS = HTTP1ConnectionParameters(
     chunk_size=64 * KIB, max_header_size=64 * KIB, max_body_size=2**62
 )
 
 
 class ConnectionRefused(Exception):
-    """A replica took no connection, so that nothing of the request reached it."""
+    """A replica refused a connection, so that nothing of the request reached it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +33,8 @@ class BackendConnection:
     """One connection to a replica, for one request at a time.
 
     Attributes:
-        reused: Whether it has carried a request before, so that its other side may just close it.
-        tires: When it has waited long enough.
+        reused: Whether it has carried a request before, so that the replica may just be closing it.
+        tires: Time at which its idle time ends.
     """
 
     backend: Backend
@@ -43,7 +43,7 @@ class BackendConnection:
     tires: asyncio.TimerHandle | None = None
 
     def http(self) -> HTTP1Connection:
-        """Return what speaks HTTP over it, for one request and its answer."""
+        """Return the HTTP connection over this stream, for one request and its answer."""
         return HTTP1Connection(self.stream, True, PARAMETERS)
 
     def close(self) -> None:
@@ -51,9 +51,9 @@ class BackendConnection:
         self.stream.close()
 
     def usable(self) -> bool:
-        """Say whether a connection that waited is open and silent.
+        """Return whether an idle connection is open and silent.
 
-        Bytes that nobody asked for would be taken for the next answer.
+        Unexpected bytes would be taken for the next answer.
         """
         if self.stream.closed() or self.stream._read_buffer_size:
             return False
@@ -67,7 +67,7 @@ class BackendConnection:
 
 
 class BackendConnections:
-    """All connections that wait for a request."""
+    """Pool of all idle connections."""
 
     def __init__(self) -> None:
         self._kept: dict[Backend, list[BackendConnection]] = {}
@@ -78,11 +78,12 @@ class BackendConnections:
 
         Args:
             backend: The replica.
-            fresh: A new one, for a request that must not be lost with a connection that its other
-                side just closes.
+            fresh: Whether to open a new one, for a request that must not be lost if the replica is
+            just
+                closing a kept connection.
 
         Raises:
-            ConnectionRefused: The replica takes none.
+            ConnectionRefused: The replica refuses the connection.
         """
         while not fresh and (kept := self._kept.get(backend)):
             one = kept[-1]
@@ -100,7 +101,7 @@ class BackendConnections:
         return BackendConnection(backend, stream)
 
     def keep(self, connection: BackendConnection) -> None:
-        """Keep a connection for the next request, after a whole answer."""
+        """Keep a connection for the next request, after a complete answer."""
         if not connection.usable():
             connection.close()
             return
@@ -113,7 +114,7 @@ class BackendConnections:
             self._drop(kept[0])
 
     def close(self) -> None:
-        """Close all that wait."""
+        """Close all idle connections."""
         for kept in list(self._kept.values()):
             for one in list(kept):
                 self._drop(one)

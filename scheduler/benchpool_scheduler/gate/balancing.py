@@ -1,4 +1,4 @@
-"""Which replica gets a request: pure."""
+"""Selection of a replica for a request: pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def choose(
     turns: Mapping[str, int],
     refused: Collection[str] = (),
 ) -> Backend | None:
-    """Return the replica with the fewest requests in flight; of equals the one that waited longest.
+    """Return the replica with the fewest requests in flight, among equals the least recent one.
 
     Args:
-        backends: Those that are ready.
-        in_flight: Requests in flight by the replica's id; missing ones have none.
-        turns: When each was chosen last, as a number that grows; missing ones never were.
-        refused: Ids of those that did not take this request.
+        backends: Ready replicas.
+        in_flight: Requests in flight by the replica's ID; missing ones have none.
+        turns: Number of each replica's last choice, increasing; missing ones were never chosen.
+        refused: IDs of the replicas that refused this request.
 
     Returns:
-        None where nobody is left.
+        None if no replica is left.
 
     >>> a, b = Backend("a", "127.0.0.1", 1), Backend("b", "127.0.0.1", 2)
     >>> choose([a, b], {"a": 2, "b": 1}, {}).id, choose([a, b], {}, {"a": 7}).id

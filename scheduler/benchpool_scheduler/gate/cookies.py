@@ -1,8 +1,8 @@
 """Cookies between a browser and a served program, which share the Hub's origin: pure.
 
-A browser sends a cookie to every address below the cookie's path, so the Hub's session, that of
-benchpool and their XSRF tokens come along with each request. They are taken out on the way in. On
-the way out a cookie is bound to the service's own address.
+A browser sends a cookie to every address below the cookie's path. So each request carries the Hub's
+session, that of benchpool and their XSRF tokens. The gate removes them from requests. In responses
+it binds a cookie to the service's own address.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable
 
 PREFIXES = ("__host-", "__secure-")
 OURS = ("jupyterhub-", "service-")
-"""How names of cookies of the Hub and of its services begin: sessions, OAuth states."""
+"""Prefixes of cookie names of the Hub and of its services: sessions, OAuth states."""
 
 XSRF = "_xsrf"
 
 
 def hidden(name: str, others: Collection[str] = ()) -> bool:
-    """Say whether a cookie is none of a served program's.
+    """Return whether a cookie must be hidden from served programs.
 
     Args:
-        name: Of the cookie.
+        name: Name of the cookie.
         others: Further names that the site hides, in lower case.
 
     >>> [hidden(one) for one in ("_xsrf", "jupyterhub-session-id", "__Host-service-benchpool")]
@@ -35,7 +35,7 @@ def hidden(name: str, others: Collection[str] = ()) -> bool:
 
 
 def for_program(headers: Iterable[str], others: Collection[str] = ()) -> str:
-    """Return the header ``Cookie`` for the program, empty for none.
+    """Return the ``Cookie`` header for the program; empty if no cookie is left.
 
     >>> for_program(["a=1; _xsrf=2|x; service-benchpool=secret", "b=3"])
     'a=1; b=3'
@@ -45,11 +45,11 @@ def for_program(headers: Iterable[str], others: Collection[str] = ()) -> str:
 
 
 def for_browser(header: str, base: str, others: Collection[str] = ()) -> str | None:
-    """Return a header ``Set-Cookie`` of a program, bound to its address; None for no such cookie.
+    """Return a program's ``Set-Cookie`` header bound to its address, or None to drop the cookie.
 
     Args:
         header: As the program sent it.
-        base: The service's address without a slash at its end.
+        base: The service's address without a trailing slash.
 
     >>> for_browser("a=1; Path=/; Domain=example.org; HttpOnly", "/s/x")
     'a=1; HttpOnly; Path=/s/x/'
@@ -61,7 +61,7 @@ def for_browser(header: str, base: str, others: Collection[str] = ()) -> str | N
     pair, *attributes = header.split(";")
     name = pair.partition("=")[0].strip()
     if not name or hidden(name, others) or name.lower().startswith("__host-"):
-        return None  # of __Host- cookies a browser accepts only those for the whole origin
+        return None  # a browser accepts __Host- cookies only for the whole origin
     kept, path = [pair.strip()], ""
     for attribute in attributes:
         key, _, value = attribute.strip().partition("=")

@@ -1,4 +1,4 @@
-"""What all requests at the gate share, and how many one caller may have open."""
+"""Shared state of all requests at the gate, and the limit of open requests per caller."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from benchpool_scheduler.gate.figures import RequestFigures
 from benchpool_scheduler.service import Caller
 
 MOST_OPEN = 256
-"""Requests and websockets that one user may have open at once."""
+"""Maximum number of open requests and websockets per user."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateDesk:
-    """What a request at the gate needs.
+    """Dependencies and shared state of requests at the gate.
 
     Attributes:
-        prefix: Where benchpool lies, with a slash at its end; ``hub_prefix`` where the Hub does.
-        now: Seconds, of the figures.
+        prefix: Path of benchpool with a trailing slash; ``hub_prefix``: path of the Hub.
+        now: Clock of the figures, in seconds.
         hidden: Further cookies, in lower case, that no program sees.
-        timing: How often whoever has something open is asked for again.
+        timing: Intervals at which the callers of open requests are authenticated again.
         open_of: Open requests by the caller's name; ``quiet`` is set while there are none.
-        under_way: What ends those that wait or have become a websocket.
+        under_way: Events that end waiting requests and websockets.
     """
 
     directory: ServiceDirectory
@@ -55,7 +55,7 @@ class GateDesk:
 
     @contextmanager
     def place_of(self, caller: Caller, gone: asyncio.Event) -> Iterator[None]:
-        """Hold one of the places of a caller. Errors: TooMany."""
+        """Count an open request of a caller inside this context. Errors: TooMany."""
         if caller.kind == "user" and self.open_of[caller.name] >= MOST_OPEN:
             raise TooMany(
                 f"{caller.name} has {MOST_OPEN} requests open at services, the limit is "

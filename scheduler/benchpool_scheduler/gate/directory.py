@@ -1,4 +1,4 @@
-"""What the gate is told of services: which there are for a caller, and who answers for them."""
+"""Interface of the gate to the services: those of a caller, and their replicas."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchpool_scheduler.service import Caller
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One replica that answers.
+    """One ready replica.
 
     Attributes:
-        id: Of its job.
-        host: Where it listens, with ``port``.
+        id: ID of its job.
+        host: Its host; ``port``: its port.
     """
 
     id: str
@@ -36,15 +36,15 @@ class Openness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServiceRoute:
-    """Where the requests of a service go.
+    """Route for the requests of a service.
 
     Attributes:
-        name: Of the service.
+        name: Name of the service.
         state: Whether it answers.
-        backends: Only ready ones; those that leave are not among them.
+        backends: Ready replicas only; leaving ones are excluded.
         sentence: Why it does not answer yet and what happens next, as plain text; empty when ready.
-        retry_after_s: When a program should ask again, from the estimate, 1 at least.
-        keep_prefix: Whether the program wants the whole path, with the service's address before it.
+        retry_after_s: Recommended retry delay for programs, from the estimate, at least 1.
+        keep_prefix: Whether the program gets the whole path, including the service's address.
     """
 
     name: str
@@ -56,20 +56,20 @@ class ServiceRoute:
 
 
 class ServiceDirectory(Protocol):
-    """Knows the services of the pool."""
+    """Directory of the services of the pool."""
 
     def route(self, name: str, caller: Caller) -> ServiceRoute:
-        """Return where requests go.
+        """Return the route for requests.
 
-        Errors: NotFound for no such service, and for a caller without a right to it.
+        Errors: NotFound for an unknown service, and for a caller without access to it.
         """
 
     def asked(self, name: str) -> None:
-        """Note that a request came, which wakes a service that sleeps; cheap."""
+        """Record a request, which wakes a sleeping service; cheap."""
 
     def changed(self, name: str) -> Awaitable[object]:
-        """Return what is done at the next change of what ``route`` says.
+        """Return an awaitable that is done at the next change of the result of ``route``.
 
-        It is taken before ``route`` is asked, so that no change between the two is missed; whoever
-        no longer waits cancels it.
+        It is created before the call of ``route``, so that no change between the two is missed. The
+        caller cancels it when it stops waiting.
         """

@@ -1,4 +1,4 @@
-"""One request to a replica and its answer, both as they come."""
+"""One request to a replica and its answer, both streamed."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from tornado.iostream import IOStream, StreamClosedError, UnsatisfiableReadError
 from benchpool_scheduler.gate.backend_connections import BackendConnection
 
 ANSWER_S = 3600.0
-"""An answer must begin so long after the request was sent."""
+"""Timeout for the begin of an answer after the request was sent, in seconds."""
 
 
 class AnswerTaker(Protocol):
-    """Takes an answer; what it returns is awaited before more is read from the replica."""
+    """Receiver of an answer; its results are awaited before the next read from the replica."""
 
     def begins(self, status: int, headers: HTTPHeaders) -> Awaitable[None] | None:
-        """Take status and headers, once."""
+        """Receive status and headers, once."""
 
     def goes_on(self, chunk: bytes) -> Awaitable[None] | None:
-        """Take bytes of the body."""
+        """Receive bytes of the body."""
 
 
 class Exchange(HTTPMessageDelegate):
-    """A request on a connection of its own, and what comes back.
+    """A request on a connection of its own, and its answer.
 
     Attributes:
         began: Whether the answer has begun; ``whole``: whether it is complete.
         late: Whether it did not begin in time.
-        upgraded: The connection, once the replica has changed to the protocol that was asked for.
+        upgraded: The connection, after the replica has switched to the requested protocol.
     """
 
     def __init__(self, connection: BackendConnection, taker: AnswerTaker) -> None:
@@ -59,7 +59,7 @@ class Exchange(HTTPMessageDelegate):
         self._http.write_headers(RequestStartLine(method, target, "HTTP/1.1"), headers)
 
     async def send(self, chunk: bytes) -> bool:
-        """Send bytes of the body; tell whether the replica still takes them."""
+        """Send bytes of the body, and return whether the replica still accepts them."""
         if self.whole or self.connection.stream.closed():
             return False
         try:
@@ -69,19 +69,19 @@ class Exchange(HTTPMessageDelegate):
         return True
 
     def end_body(self) -> None:
-        """Say that the request is complete."""
+        """Mark the request as complete."""
         if self._sent or self.connection.stream.closed():
             return
         try:
             self._http.finish()
-        except HTTPOutputError:  # less than was announced; its connection is closed
+        except HTTPOutputError:  # shorter than announced; its connection is closed
             return
         self._sent = True
         self.connection.stream.set_nodelay(True)
         self._waiting = asyncio.get_running_loop().call_later(ANSWER_S, self._too_late)
 
     async def answer(self) -> None:
-        """Read the answer to its end, whatever end that is."""
+        """Read the answer to its end, regular or not."""
         try:
             await self._http.read_response(self)
         except (StreamClosedError, UnsatisfiableReadError, HTTPInputError):
@@ -95,12 +95,12 @@ class Exchange(HTTPMessageDelegate):
         return self.whole and self._sent and self._stays and not self.connection.stream.closed()
 
     def abort(self) -> None:
-        """Break it off; harmless when repeated."""
+        """Abort the exchange; harmless when repeated."""
         self._cancel_timer()
         if self.upgraded is None:
             self.connection.close()
 
-    # ------------------------------------------------------------------ what comes back
+    # ------------------------------------------------------------------ the answer
 
     def headers_received(
         self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
@@ -112,7 +112,7 @@ class Exchange(HTTPMessageDelegate):
                 raise HTTPInputError("an upgrade that nobody asked for")
             self.upgraded = self._http.detach()
         elif start_line.code < 200:
-            return None  # on the way to the answer
+            return None  # an interim response (1xx)
         _one_length(headers)
         self._cancel_timer()
         self.began = True
@@ -140,7 +140,7 @@ class Exchange(HTTPMessageDelegate):
 
 
 def _one_length(headers: HTTPHeaders) -> None:
-    """Leave one length in an answer, or none beside an encoding. Errors: HTTPInputError."""
+    """Reduce the length of an answer to one value. Errors: HTTPInputError if ambiguous."""
     lengths = {one.strip() for one in headers.get("Content-Length", "").split(",")}
     if "Content-Length" not in headers:
         return

@@ -1,8 +1,8 @@
-"""What is known of the requests of each service: in flight now, and over the last minute.
+"""Figures of the requests of each service: in flight now, and over the last minute.
 
 Latencies are exact over a bounded window: the last ``WINDOW_S`` seconds, of these at most the
-newest ``MOST_SAMPLES`` requests. Requests are counted in whole seconds, so that their number is
-right also where there were more of them.
+newest ``MOST_SAMPLES`` requests. Requests are counted in whole seconds, so their number is correct
+even beyond ``MOST_SAMPLES``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from dataclasses import dataclass, field
 WINDOW_S = 60
 MOST_SAMPLES = 2000
 MOST_SERVICES = 10_000
-"""Beyond so many names the quiet ones are forgotten."""
+"""Number of service names beyond which the figures of quiet services are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceFigures:
-    """What is said of one service.
+    """Request figures of one service.
 
     Attributes:
         requests_per_s: Over the last minute; an upgrade to a websocket counts as one request.
-        p50_ms, p95_ms: From the request's coming to the last byte of its answer, None without any.
+        p50_ms, p95_ms: From the arrival of a request to the last byte of its answer; None without
+            requests.
         in_flight: Requests and websockets that are open now.
-        last_request_at: By the gate's clock, None for never since the process began.
+        last_request_at: By the gate's clock, None if there was none since the process began.
     """
 
     requests_per_s: float
@@ -38,7 +39,7 @@ class ServiceFigures:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """Return the value that so large a share does not exceed (nearest rank); None of nothing.
+    """Return the value that this share of the values does not exceed (nearest rank), or None.
 
     >>> quantile([1.0, 2.0, 3.0, 4.0], 0.5), quantile([1.0, 2.0, 3.0, 4.0], 0.95), quantile([], 0.5)
     (2.0, 4.0, None)
@@ -71,10 +72,10 @@ class _Window:
 
 
 class RequestFigures:
-    """The figures of all services.
+    """Request figures of all services.
 
     Args:
-        now: Seconds; the same clock for all that is compared with ``last_request_at``.
+        now: Clock in seconds; also the clock for comparisons with ``last_request_at``.
 
     >>> at = [100.0]
     >>> figures = RequestFigures(lambda: at[0])
@@ -98,12 +99,12 @@ class RequestFigures:
 
     @property
     def by_backend(self) -> Counter[str]:
-        """Requests in flight by the id of the replica; read only."""
+        """Requests in flight by replica ID; read only."""
         return self._open_at
 
     @property
     def turns(self) -> dict[str, int]:
-        """When each replica got its last request, as a number that grows; read only."""
+        """Increasing number of each replica's last request; read only."""
         return self._turns
 
     def begin(self, name: str, backend: str) -> None:
@@ -120,7 +121,7 @@ class RequestFigures:
         self._turns[backend] = self._turn
 
     def end(self, name: str, backend: str, took_s: float | None) -> None:
-        """Count a request no more; ``took_s`` is None where that says nothing of the service."""
+        """Count the end of a request; ``took_s`` is None if its duration does not count."""
         now = self._now()
         window = self._windows.get(name)
         if window is not None and took_s is not None:
@@ -136,7 +137,7 @@ class RequestFigures:
                     waiting.set_result(None)
 
     def in_flight(self, name: str, backend: str | None = None) -> int:
-        """Return how many requests of a service are open, of all replicas or of one."""
+        """Return the number of open requests of a service, at all replicas or at one."""
         return self._open[name] if backend is None else self._open_at[backend]
 
     async def drained(self, backend: str) -> None:
@@ -147,7 +148,7 @@ class RequestFigures:
             await waiting
 
     def forget(self, backend: str) -> None:
-        """Forget a replica that has gone."""
+        """Remove the figures of an ended replica."""
         self._turns.pop(backend, None)
 
     def of(self, name: str) -> ServiceFigures:

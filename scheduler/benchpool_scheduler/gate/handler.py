@@ -1,4 +1,4 @@
-"""The one handler of the gate: identify, find the service, pass request and answer on."""
+"""The one handler of the gate: authenticate, find the service, forward request and answer."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from benchpool_scheduler.service import Caller
 log = logging.getLogger(__name__)
 
 SLOW_READER_S = 120.0
-"""Whoever takes nothing of an answer for so long is cut off."""
+"""Timeout after which a client that reads nothing of its answer is disconnected, in seconds."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @stream_request_body
 class GateHandler(GateTransport):
-    """All methods of all addresses of all services."""
+    """Handler for all methods and addresses of all services."""
 
     def initialize(self, desk: GateDesk) -> None:
-        """Take what the gate gives every request."""
+        """Set the shared state of the gate."""
         super().initialize(desk)
         self._answering: asyncio.Task[None] | None = None
         self._place: ServiceAddress | None = None
@@ -57,10 +57,10 @@ class GateHandler(GateTransport):
         self._tunnelled = False
         self._began = desk.now()
 
-    # ------------------------------------------------------------------ the way in
+    # ------------------------------------------------------------------ the request
 
     async def prepare(self) -> None:
-        """Let a request in, and send its head to a replica, before its body is read."""
+        """Accept a request, and send its head to a replica before its body is read."""
         connection: Any = self.request.connection
         connection.stream.set_close_callback(self.on_connection_close)
         try:
@@ -126,7 +126,7 @@ class GateHandler(GateTransport):
         raise Finish
 
     async def _reach(self, route: ServiceRoute, base: str, method: str, caller: Caller) -> None:
-        """Send the head of the request to a replica; another one where the first takes none."""
+        """Send the head of the request to a replica, or to another one if the first refuses."""
         refused: list[str] = []
         why = ""
         while len(refused) < 2:
@@ -211,7 +211,7 @@ class GateHandler(GateTransport):
         self._allow(LARGEST, bodies.bounds.longest_s(LARGEST))
 
     async def data_received(self, chunk: bytes) -> None:
-        """Pass bytes of the body on, as fast as the replica takes them."""
+        """Forward bytes of the body, at the speed of the replica."""
         if self._refused or self._exchange is None or self._body is None:
             return
         self._body.passed(len(chunk))
@@ -222,7 +222,7 @@ class GateHandler(GateTransport):
                 bounds = self._desk.bodies.bounds
                 self._body.passed(int(bounds.least_per_s * bounds.patience_s))
 
-    # ------------------------------------------------------------------ the way back
+    # ------------------------------------------------------------------ the answer
 
     async def _serve(self) -> None:
         """Answer, once the request is complete."""
@@ -249,7 +249,7 @@ class GateHandler(GateTransport):
     get = head = post = put = patch = delete = options = _serve
 
     async def _once_more(self, exchange: Exchange) -> Exchange:
-        """Ask again where a connection that was kept had just been closed by its other side."""
+        """Retry the request if the replica had just closed a kept connection."""
         if exchange.began or not exchange.connection.reused or self.gone.is_set():
             return exchange
         if self._place is None or self._caller is None:
@@ -309,7 +309,7 @@ class GateHandler(GateTransport):
             self._cut()
 
     def _answered(self, answering: asyncio.Task[None]) -> None:
-        """An answer that came before the body was complete: read on for a moment."""
+        """Handle an answer that ended before the request body: read on for a moment."""
         if answering.cancelled() or self._finished or self._lingering is not None:
             return
         if self._exchange is not None:
@@ -326,7 +326,7 @@ class GateHandler(GateTransport):
                 exchange.abort()
             self.finish()
         elif exchange.began or self.gone.is_set():
-            self._cut()  # so that its reader knows that something is missing
+            self._cut()  # so that the client notices the missing part
         else:
             self._refuse(self._no_answer(exchange))
 
@@ -344,7 +344,7 @@ class GateHandler(GateTransport):
         )
 
     async def _join(self, exchange: Exchange) -> None:
-        """Make one connection of two."""
+        """Join two connections into one."""
         backend = exchange.upgraded
         if backend is None:
             raise AssertionError("the replica has changed the protocol")
@@ -377,7 +377,7 @@ class GateHandler(GateTransport):
         self._looking = asyncio.create_task(self._still_allowed())
 
     async def _still_allowed(self) -> None:
-        """Cut off whoever loses the right while something is open."""
+        """Disconnect a caller that has lost access while a request is open."""
         name = self._place.base.rpartition("/")[2] if self._place else ""
         same = False
         try:
@@ -386,7 +386,7 @@ class GateHandler(GateTransport):
                 self._desk.directory.route(name, caller)
                 same = (caller.kind, caller.name) == (self._caller.kind, self._caller.name)
         except Unavailable:
-            same = True  # the Hub is away: cutting would end the work of all
+            same = True  # the Hub is unavailable: cutting would end all users' work
         except BenchpoolError:
             same = False
         if self.gone.is_set() or (self._finished and not self._tunnelled):

@@ -1,7 +1,7 @@
-"""Addresses between browser and program: what is asked of the program, where redirects lead: pure.
+"""Addresses between browser and program: request targets and redirects. Pure.
 
-No redirect of a program leads to another address of its own origin: a script of its page could
-otherwise reach, by way of a redirect, what its content security policy keeps it from.
+No redirect of a program leads to another address of its own origin. Otherwise a script of its page
+could use a redirect to bypass its content security policy.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 as programs say it
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 as programs print it
 DEFAULT_PORTS = frozenset({80, 443})
 
 _DOT = re.compile("%2e", re.IGNORECASE)
@@ -18,10 +18,10 @@ _DOT = re.compile("%2e", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """Where a service lies, and what its program believes.
+    """Address of a service, and the view that its program has of it.
 
     Attributes:
-        base: The service's address, a path without a slash at its end.
+        base: The service's address, a path without a trailing slash.
         host: The public host as the browser named it, with its port.
         backend: Host and port of the replica.
         keep_prefix: Whether the program sees ``base`` in its paths.
@@ -34,7 +34,7 @@ class ServiceAddress:
 
 
 def target(uri: str, place: ServiceAddress) -> str:
-    """Return what is asked of the program; percent-encoding stays as it was.
+    """Return the request target for the program; percent-encoding is preserved.
 
     >>> place = ServiceAddress("/s/x", "hub", ("127.0.0.1", 1))
     >>> target("/s/x/a%2Fb?c=%20", place), target("/s/x?a", place), target("/s/x", place)
@@ -47,11 +47,11 @@ def target(uri: str, place: ServiceAddress) -> str:
 
 
 def redirect(location: str, asked: str, place: ServiceAddress) -> str:
-    """Return where a redirect leads in the browser.
+    """Return the redirect location for the browser.
 
     Args:
         location: The program's header.
-        asked: The path that was asked of the program, without the service's address.
+        asked: The path requested from the program, without the service's address.
 
     >>> place = ServiceAddress("/s/x", "hub.example:8000", ("127.0.0.1", 4000))
     >>> redirect("/login?a=1", "/", place), redirect("http://127.0.0.1:4000/b", "/", place)
@@ -83,7 +83,7 @@ def redirect(location: str, asked: str, place: ServiceAddress) -> str:
 
 
 def _own(parts: SplitResult, place: ServiceAddress) -> bool:
-    """Say whether an address with scheme or host is one of the program's or of the Hub's origin."""
+    """Return whether an address with scheme or host is the program's or in the Hub's origin."""
     if parts.scheme not in ("", "http", "https"):
         return False
     host, port = parts.hostname or "", parts.port
@@ -95,7 +95,7 @@ def _own(parts: SplitResult, place: ServiceAddress) -> bool:
 
 
 def _without_base(path: str, place: ServiceAddress) -> str:
-    """Return the program's path of one that may begin with the service's address already."""
+    """Return the program's path, without the service's address if the path begins with it."""
     rest = path.removeprefix(place.base)
     return rest if rest != path and rest[:1] in ("", "/") else path
 
@@ -105,7 +105,7 @@ def _climbs(path: str) -> bool:
 
 
 def _straight(path: str) -> str:
-    """Return a path without dots that climb; it begins with one slash and stays below it."""
+    """Return a path with one leading slash and without dot segments that leave it."""
     kept: list[str] = []
     for part in path.split("/"):
         plain = _DOT.sub(".", part)

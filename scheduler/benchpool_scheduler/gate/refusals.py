@@ -1,4 +1,4 @@
-"""What the gate says itself: a page to a person, an error object to a program."""
+"""The gate's own answers: a page for a browser, an error object for a program."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of the gate's own answers; a program's have their own."""
+"""Headers of the gate's own answers; those of a program have their own."""
 
 
 class BadGateway(Unavailable):
-    """A replica takes no connection, or closes it without an answer."""
+    """A replica refuses the connection, or closes it without an answer."""
 
     http_status = 502
     default_code = "service-broken"
 
 
 class GatewayTimeout(Unavailable):
-    """A replica begins no answer in time."""
+    """A replica does not begin its answer in time."""
 
     http_status = 504
     default_code = "service-silent"
 
 
 def as_json(handler: RequestHandler, error: BenchpoolError) -> bytes:
-    """Return the one error object, and say that it is one."""
+    """Return the error object as JSON, and set its content type."""
     handler.set_header("Content-Type", "application/json; charset=utf-8")
     return msgspec.json.encode(error.as_json())
 
@@ -56,7 +56,7 @@ def as_page(
     error: BenchpoolError,
     route: ServiceRoute | None,
 ) -> bytes:
-    """Return a page; with a route one that goes on by itself when the service answers."""
+    """Return an error page; with a route it reloads when the service answers."""
     handler.set_header("Content-Type", "text/html; charset=utf-8")
     now = datetime.now(UTC)
     page = pages.PageFacts(

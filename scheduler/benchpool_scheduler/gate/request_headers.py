@@ -1,7 +1,7 @@
-"""What of a request's headers a served program sees: pure.
+"""Request headers that a served program sees: pure.
 
-Everything that says who somebody is comes from the gate alone: what a client sends under such a
-name is dropped, in every spelling. The caller's token and the Hub's cookies stay behind.
+All identity headers come from the gate alone: such headers from a client are dropped in every
+spelling. The caller's token and the Hub's cookies are removed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-"""RFC 9110, section 7.6.1: of one connection only. So is what ``Connection`` names."""
+"""Headers of one connection only, RFC 9110, section 7.6.1; ``Connection`` may name more."""
 
 DROPPED = HOP_BY_HOP | {
     "authorization",  # the caller's token
     "client-ip",
     "cookie",  # filtered
-    "content-length",  # said again by the gate
+    "content-length",  # set again by the gate
     "expect",  # answered by the gate
     "forwarded",
     "host",  # the replica's own
-    "origin",  # was compared; the replica's own
+    "origin",  # already checked; the replica's own
     "proxy",  # becomes HTTP_PROXY in programs that use CGI's names
     "remote-user",
     "true-client-ip",
@@ -51,17 +51,17 @@ DROPPED = HOP_BY_HOP | {
     "x-script-name",
 }
 DROPPED_BEGINNINGS = ("x-forwarded-", "x-auth-", "x-original-", "x-remote-", "x-webauth-")
-"""Under these, programs are told of identity, address and origin by other proxies."""
+"""Prefixes of headers in which other proxies pass identity, address and origin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Teller:
-    """What the gate tells a program of a request.
+    """Facts about a request that the gate passes to a program.
 
     Attributes:
         user: The visitor's name.
         scheme: ``http`` or ``https``, as the browser sees the Hub.
-        client: The address that the request came from.
+        client: Source address of the request.
         request_id: Made by the gate for this request.
     """
 
@@ -76,7 +76,7 @@ def for_program(
 ) -> HTTPHeaders:
     """Return the headers for the program, without those of the body's length.
 
-    A name with an underscore is dropped, for programs cannot tell it from one with a hyphen.
+    A name with an underscore is dropped, since programs cannot distinguish it from a hyphen.
 
     >>> came = HTTPHeaders({"Accept": "*/*", "Authorization": "token t", "X-Forwarded-User": "a"})
     >>> came.add("X_Forwarded_User", "root")
@@ -114,9 +114,9 @@ def _authority(place: ServiceAddress) -> str:
 
 
 def framing_fault(method: str, headers: HTTPHeaders) -> str | None:
-    """Return what is wrong with how a request says where its body ends; None for nothing.
+    """Return why the body length of a request is invalid or ambiguous, or None.
 
-    Two programs that disagree on that would take one request for two.
+    Two programs that disagree on the end of a body could read one request as two.
 
     >>> framing_fault("POST", HTTPHeaders({"Content-Length": "5, 6"}))
     'it has several lengths'

@@ -1,9 +1,9 @@
-"""What of a program's answer reaches the browser: pure.
+"""Response headers of a program that reach the browser: pure.
 
-The program shares its origin with the Hub, with benchpool and with every notebook server. What a
-header could do beyond the service's own address is taken out, and a policy is added that keeps
-scripts of its pages from calling the rest of the origin as the visitor. Only a domain of its own
-would do more: see docs/explanation/services.
+The program shares its origin with the Hub, with benchpool and with every notebook server. Headers
+with effects beyond the service's own address are removed. A policy is added that keeps scripts of
+its pages from calling the rest of the origin as the visitor. Only a separate domain gives stronger
+isolation: see docs/explanation/services.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ DROPPED = HOP_BY_HOP | {
     "set-login",
     "strict-transport-security",
     "use-as-dictionary",
-    "www-authenticate",  # a browser would ask for a password in the name of the Hub
-    "x-accel-redirect",  # orders to a proxy in front of the Hub
+    "www-authenticate",  # a browser would prompt for a password in the name of the Hub
+    "x-accel-redirect",  # commands to a proxy in front of the Hub
     "x-lighttpd-send-file",
     "x-reproxy-url",
     "x-sendfile",
 }
 DROPPED_BEGINNINGS = ("access-control-",)
-"""Pages of other origins are refused in any case."""
+"""Prefix of CORS headers; pages of other origins are rejected in any case."""
 
 MOST_COOKIES = 50
-"""A browser keeps so many of a site at least; more would push out those of others."""
+"""Maximum cookies of an answer; browsers keep at least this number per site."""
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 
@@ -59,7 +59,7 @@ def for_browser(
 
     Args:
         headers: As the program sent them.
-        asked: The path that was asked of the program, without the service's address.
+        asked: The path requested from the program, without the service's address.
 
     >>> place = ServiceAddress("/s/x", "hub:8000", ("127.0.0.1", 4000))
     >>> came = HTTPHeaders({"Location": "/login", "Service-Worker-Allowed": "/"})
@@ -108,9 +108,9 @@ def _confinement(host: str, base: str) -> str:
 def confinement(place: ServiceAddress) -> str:
     """Return the policy that keeps a page's scripts to the service's own address.
 
-    It is added to what the program says itself: a browser obeys both. Styles, images, fonts and
-    scripts may come from anywhere, as programs want them. A host that no policy can name (an IPv6
-    address) gets ``'self'``, the whole origin.
+    It is added to the program's own policy: a browser obeys both. Styles, images, fonts and scripts
+    may come from anywhere, as programs need them. A host that no policy can name (an IPv6 address)
+    gets ``'self'``, the whole origin.
 
     >>> confinement(ServiceAddress("/s/x", "hub:8000", ("127.0.0.1", 1))).split("; ")[1]
     'frame-src http://hub:8000/s/x/ https://hub:8000/s/x/ blob: data:'

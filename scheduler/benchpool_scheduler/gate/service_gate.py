@@ -1,4 +1,4 @@
-"""The gate as its process has it: rules, figures, and an end."""
+"""The gate as part of the service process: routes, figures, shutdown."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from benchpool_scheduler.gate.state_handler import ServiceStateHandler
 
 
 class ServiceGate:
-    """The way to all services.
+    """Reverse proxy for all services.
 
     Args:
-        directory: Knows them.
-        identity: Tells who asks.
-        prefix: Where benchpool lies, with a slash at its end; services are at ``<prefix>s/NAME/``.
-        hub_prefix: Where the Hub's own pages lie.
-        now: Seconds, the clock of the figures.
-        rate, bodies: Bounds for one user, and for bodies that are on their way.
-        hidden_cookies: Names of further cookies that no program may see, as those of a proxy that
-            logs people in before the Hub does.
-        timing: How often whoever has a request open is asked for again.
+        directory: Directory of the services.
+        identity: Authenticates callers.
+        prefix: Path of benchpool with a trailing slash; services are at ``<prefix>s/NAME/``.
+        hub_prefix: Path of the Hub's own pages.
+        now: Clock of the figures, in seconds.
+        rate, bodies: Limits for one user, and for bodies in transit.
+        hidden_cookies: Names of further cookies that no program may see, e.g. those of a proxy that
+            logs users in before the Hub does.
+        timing: Intervals at which the callers of open requests are authenticated again.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ServiceGate:
         )
 
     def routes(self) -> list[URLSpec]:
-        """Return Tornado's rules, to be added before those of the pages."""
+        """Return Tornado's URL rules, to be added before those of the pages."""
         base, given = re.escape(self._desk.prefix), {"desk": self._desk}
         return [
             URLSpec(f"{base}s/({SERVICE_NAME})(?:/.*)?", GateHandler, given),
@@ -73,23 +73,23 @@ class ServiceGate:
         ]
 
     def in_flight(self, name: str, backend: str | None = None) -> int:
-        """Return how many requests and websockets are open, at all replicas or at one."""
+        """Return the number of open requests and websockets, at all replicas or at one."""
         return self._figures.in_flight(name, backend)
 
     def figures(self, name: str) -> ServiceFigures:
-        """Return what is known of the requests of a service."""
+        """Return the request figures of a service."""
         return self._figures.of(name)
 
     async def drained(self, backend: str) -> None:
-        """Wait until a replica has no request in flight; the directory names it no more by then."""
+        """Wait until a replica, which the directory no longer lists, has no request in flight."""
         await self._figures.drained(backend)
 
     def forget(self, backend: str) -> None:
-        """Forget a replica that has gone."""
+        """Remove the figures of an ended replica."""
         self._figures.forget(backend)
 
     async def end(self, patience_s: float = 2.0) -> None:
-        """Let requests that are open be answered for a moment, then end what waits and streams."""
+        """Let open requests finish for a moment, then end waiting requests and streams."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience_s):
                 await self._desk.quiet.wait()

@@ -1,4 +1,4 @@
-"""The question of a page that waits: is it still as I know it? It is answered when it is not."""
+"""Long poll of a waiting page: the answer comes when the state of the service differs."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from benchpool_scheduler.gate import refusals, waiting
 from benchpool_scheduler.gate.desk import GateDesk
 
 HELD_S = 25.0
-"""Proxies on the way close a connection that is silent for half a minute or more."""
+"""Timeout of a poll, in seconds; proxies close connections that are silent for 30 s or more."""
 
 
 class ServiceStateHandler(RequestHandler):
     """State and sentence of a service, for a page with its XSRF token or a program with a token."""
 
     def initialize(self, desk: GateDesk) -> None:
-        """Take what the gate gives every request."""
+        """Set the shared state of the gate."""
         self._desk = desk
         self.gone = asyncio.Event()
 
     def set_default_headers(self) -> None:
-        """Set what holds for the gate's own answers."""
+        """Set the headers of the gate's own answers."""
         self.clear_header("Server")
         for name, value in refusals.HEADERS.items():
             self.set_header(name, value)
 
     async def get(self, name: str) -> None:
-        """Answer at once where the page has seen something else, else at the next change."""
+        """Answer immediately if the page has seen another state, else at the next change."""
         desk = self._desk
         caller = await desk.identity.authenticate(self)
         if caller is None:
@@ -62,19 +62,19 @@ class ServiceStateHandler(RequestHandler):
         )
 
     def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
-        """Log what is ours; a refusal is an answer, not an incident."""
+        """Log internal errors only; a refusal is a regular answer."""
         if not isinstance(value, BenchpoolError):
             super().log_exception(typ, value, tb)
 
     def send_error(self, status_code: int = 500, **kwargs: Any) -> None:
-        """Answer with the status that belongs to the error."""
+        """Answer with the status of the error."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
         if isinstance(failed, BenchpoolError):
             status_code = failed.http_status
         super().send_error(status_code, **kwargs)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer with the one error object."""
+        """Answer with an error object."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
         if not isinstance(failed, BenchpoolError):
             if isinstance(failed, HTTPError) and status_code < 500:
@@ -86,5 +86,5 @@ class ServiceStateHandler(RequestHandler):
         self.finish(refusals.as_json(self, failed))
 
     def on_connection_close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self.gone.set()

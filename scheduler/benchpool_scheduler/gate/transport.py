@@ -1,4 +1,4 @@
-"""What every request at the gate does, whatever becomes of it: refusing, cutting, letting go."""
+"""Common tasks of every request at the gate: refusing, disconnecting, releasing."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from benchpool_scheduler.service import Caller
 log = logging.getLogger(__name__)
 
 LARGEST = 2**40
-"""Bytes of one upload; it is kept nowhere."""
+"""Maximum size of one upload, in bytes; uploads are not stored."""
 LINGER_S = 5.0
-"""What still comes of a body after the answer is read for so long, so that its sender sees it."""
+"""Time for which the rest of a body is read after the answer, in seconds."""
 MOST_LINGERING = 64
-"""When so many are read and thrown away, the connections of others are closed with the answer."""
+"""Maximum requests whose rest is read; beyond it, the connection closes with the answer."""
 
 
 class GateTransport(RequestHandler):
-    """A request at the gate with all that is held for it.
+    """A request at the gate, with the resources that it holds.
 
     Attributes:
-        gone: Set when nobody waits for the answer any more.
+        gone: Set when the client no longer waits for the answer.
     """
 
     def initialize(self, desk: GateDesk) -> None:
-        """Take what the gate gives every request."""
+        """Set the shared state of the gate."""
         self._desk = desk
         self._held = contextlib.ExitStack()
         self._caller: Caller | None = None
@@ -49,14 +49,14 @@ class GateTransport(RequestHandler):
         self.gone = asyncio.Event()
 
     def set_default_headers(self) -> None:
-        """Say nothing of Tornado."""
+        """Remove Tornado's ``Server`` header."""
         self.clear_header("Server")
 
     def _begin_own(self, status: int) -> None:
-        """Begin an answer of the gate itself, with which the connection ends.
+        """Begin an answer of the gate itself, after which the connection is closed.
 
-        Tornado closes one whose request was answered before it was read. A proxy that is not told
-        sends its next request into it, and that is lost.
+        Tornado closes a connection if its request was answered before it was read. Without the
+        header a proxy would send its next request over it, and that request would be lost.
         """
         self.clear()
         self.set_status(status)
@@ -65,14 +65,14 @@ class GateTransport(RequestHandler):
             self.set_header(name, value)
 
     def check_xsrf_cookie(self) -> None:
-        """Leave it to ``visitors``, which every request has passed before its session counts."""
+        """Skip Tornado's check, since ``visitors`` checks every request with a session."""
 
     def get_argument(self, name: str, default: Any = None, strip: bool = True) -> Any:
-        """Return the default: parameters are the program's, and a token in one is not taken."""
+        """Return the default: parameters are the program's, and a token in one is not accepted."""
         return default
 
     def compute_etag(self) -> str | None:
-        """Return None: what is said of an answer is the program's own."""
+        """Return None: validators of an answer are the program's own."""
         return None
 
     def _has_body(self) -> bool:
@@ -85,9 +85,9 @@ class GateTransport(RequestHandler):
         connection.set_body_timeout(seconds)
 
     def _refuse(self, error: BenchpoolError, route: ServiceRoute | None = None) -> None:
-        """Answer with a refusal; the rest of a body is thrown away for a moment.
+        """Answer with a refusal, and discard the rest of a body for a moment.
 
-        A connection that is closed while its other side sends loses the answer.
+        If the connection were closed while the client sends, the client would lose the answer.
         """
         if self._exchange is not None:
             self._exchange.abort()
@@ -127,7 +127,7 @@ class GateTransport(RequestHandler):
             self.finish()
 
     def _cut(self) -> None:
-        """Close both connections at once, so that nobody takes what has come for the whole."""
+        """Close both connections immediately, so that no partial answer looks complete."""
         if self._exchange is not None:
             self._exchange.abort()
         self.gone.set()
@@ -137,7 +137,7 @@ class GateTransport(RequestHandler):
         self._let_go()
 
     def _let_go(self) -> None:
-        """Release what is held of the request; harmless when repeated."""
+        """Release the resources of the request; harmless when repeated."""
         if self._body is not None:
             self._body.let_go()
         for timer in (self._lingering, self._watch):
@@ -162,16 +162,16 @@ class GateTransport(RequestHandler):
         )
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Answer what Tornado itself refuses in the same form."""
+        """Send Tornado's own errors in the same form."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
-        if failed is None and status_code == 500:  # so Tornado ends a handler that was cancelled
+        if failed is None and status_code == 500:  # Tornado ends a cancelled handler this way
             failed = Unavailable("The scheduler is stopping: try again in a few seconds.")
         self._refused = False
         self._refuse(self._as_error(failed or HTTPError(status_code)))
         self._finish_once()
 
     def on_connection_close(self) -> None:
-        """End the replica's side when the client has gone."""
+        """Close the replica's side when the client has disconnected."""
         super().on_connection_close()
         self.gone.set()
         if self._exchange is not None:
@@ -179,7 +179,7 @@ class GateTransport(RequestHandler):
         self._end()
 
     def on_finish(self) -> None:
-        """Let go, unless the connections go on as a websocket."""
+        """Release the resources, unless the connections continue as a websocket."""
         self._end()
 
     def _end(self) -> None:

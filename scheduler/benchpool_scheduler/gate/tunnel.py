@@ -1,5 +1,7 @@
-"""Two connections as one: bytes go both ways as they are, so that every frame of a websocket, its
-extensions and its close codes arrive as they were sent. Nothing is read that cannot be passed on.
+"""Join two connections into one.
+
+Bytes are forwarded unchanged in both directions, so that every frame of a websocket, its extensions
+and its close codes arrive as they were sent. Nothing is read before it can be forwarded.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ PIECE = 64 * KIB
 
 
 async def join(one: IOStream, other: IOStream) -> None:
-    """Pass bytes on until either side ends; then both are closed."""
+    """Forward bytes until either side ends, then close both."""
     for stream in (one, other):
         stream.set_nodelay(True)
         stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

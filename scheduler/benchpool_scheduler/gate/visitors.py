@@ -1,8 +1,8 @@
-"""Who comes to the gate, and from which page: nobody passes without the Hub's word.
+"""Authentication and origin checks of callers at the gate.
 
-A program shows a token. A browser shows the session of benchpool; since a served page knows nothing
-of XSRF tokens, what a session asks must come from a page of the Hub's own origin or be the opening
-of a page. Pages of that origin cannot be told apart: only domains of their own could do that.
+A program sends a token. A browser sends the session of benchpool. A served page has no XSRF tokens,
+so a request with a session must come from a page of the Hub's own origin or open a page. Pages of
+that origin cannot be distinguished; only separate domains would allow that.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def refuse_other_sites(method: str, headers: HTTPHeaders, host: str, *, websocket: bool) -> None:
-    """Let a request through that no page of another site has caused.
+    """Check that no page of another site has caused a request.
 
     Args:
-        method: In capitals.
-        headers: As they came.
-        host: That the client named, with its port.
-        websocket: Whether it asks for one; browsers let any page open one.
+        method: HTTP method in capitals.
+        headers: Unchanged request headers.
+        host: Host that the client named, with its port.
+        websocket: Whether it opens a websocket; browsers let any page open one.
 
     Raises:
-        Forbidden: It came from another site's page, or a session does not say from where.
+        Forbidden: It came from another site's page, or has a session but no origin headers.
 
     >>> refuse_other_sites("POST", HTTPHeaders({"Origin": "https://hub"}), "hub", websocket=False)
     >>> refuse_other_sites(
@@ -55,7 +55,7 @@ which may not call this service: open the service's own page.
 
 
 def opens_page(method: str, headers: HTTPHeaders) -> bool:
-    """Say whether a browser opens a page, so that the answer is shown to a person.
+    """Return whether a browser opens a page, so that a user sees the answer.
 
     >>> opens_page("GET", HTTPHeaders({"Accept": "text/html,*/*"}))
     True
@@ -67,7 +67,7 @@ def opens_page(method: str, headers: HTTPHeaders) -> bool:
 
 
 def _opens_page(method: str, headers: HTTPHeaders, websocket: bool) -> bool:
-    """Say whether another site's link leads here; nothing is given to that site by it."""
+    """Return whether a link of another site opens this page, which exposes nothing to that site."""
     opens = headers.get("Sec-Fetch-Mode") == "navigate"
     alone = headers.get("Sec-Fetch-Dest", "document") == "document"
     return method in ("GET", "HEAD") and opens and alone and not websocket

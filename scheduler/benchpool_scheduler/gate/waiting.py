@@ -1,4 +1,4 @@
-"""Requests that come before their service answers: how long they are held, and what is said."""
+"""Requests that arrive before their service answers: how long they are held, and the answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.gate.directory import Openness, ServiceDirectory, Servi
 from benchpool_scheduler.service import Caller
 
 MOST_HELD_S = 300
-"""``Prefer: wait=N`` (RFC 7240) holds a request so long at most."""
+"""Maximum wait of a request with ``Prefer: wait=N`` (RFC 7240), in seconds."""
 
 HEADINGS: Mapping[Openness, str] = {
     Openness.READY: "answers",
@@ -26,7 +26,7 @@ _WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,6})\"?")
 
 
 def wait_s(prefer: str) -> int:
-    """Return how long a client prefers to wait, in seconds.
+    """Return the wait that a client prefers, in seconds.
 
     >>> wait_s("respond-async, wait=20"), wait_s("wait=99999"), wait_s("wait=-1"), wait_s("")
     (20, 300, 0, 0)
@@ -38,12 +38,12 @@ def wait_s(prefer: str) -> int:
 
 
 def answers(route: ServiceRoute) -> bool:
-    """Say whether a request can be passed on."""
+    """Return whether a request can be forwarded."""
     return route.state is Openness.READY and bool(route.backends)
 
 
 def sentence(route: ServiceRoute) -> str:
-    """Return why a service does not answer and what comes next."""
+    """Return why a service does not answer and what happens next."""
     if route.sentence:
         return route.sentence
     if route.state is Openness.READY:
@@ -52,7 +52,7 @@ def sentence(route: ServiceRoute) -> str:
 
 
 def not_yet(route: ServiceRoute) -> Unavailable:
-    """Return what a program is told."""
+    """Return the error for a program."""
     state = Openness.STARTING if route.state is Openness.READY else route.state
     return Unavailable(
         f"{route.name}: {sentence(route)}",
@@ -64,14 +64,14 @@ def not_yet(route: ServiceRoute) -> Unavailable:
 async def held(
     directory: ServiceDirectory, name: str, caller: Caller, gone: asyncio.Event, longest_s: float
 ) -> ServiceRoute:
-    """Return where requests go, at once if they can, else when they can or the time is over.
+    """Return the route as soon as requests can be forwarded, or after a timeout.
 
     Args:
-        directory: Knows the services.
-        name: Of the service, which is woken.
-        caller: Who asks; the right is asked for again each time.
-        gone: Set when nobody waits any more.
-        longest_s: Seconds; 0 for not at all.
+        directory: Directory of the services.
+        name: Name of the service, which is woken.
+        caller: The caller, whose access is checked again each time.
+        gone: Set when the client no longer waits.
+        longest_s: Timeout in seconds; 0 for no wait.
 
     Raises:
         NotFound: There is no such service for the caller.
@@ -102,7 +102,7 @@ async def seen_changed(
     seen: str,
     longest_s: float,
 ) -> ServiceRoute:
-    """Return what is known of a service once it is not what a page has seen, or time is over.
+    """Return the route when it differs from the state that a page has seen, or after a timeout.
 
     Raises:
         NotFound: There is no such service for the caller.
@@ -122,7 +122,7 @@ async def seen_changed(
 
 
 def fingerprint(route: ServiceRoute) -> str:
-    """Return what a page says to tell what it has seen."""
+    """Return the text by which a page identifies the state it has seen."""
     return f"{route.state} {sentence(route)}"
 
 

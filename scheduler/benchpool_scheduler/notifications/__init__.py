@@ -1,6 +1,6 @@
-"""Messages by mail, chat and webhook: which there are, when they go, and how they are sent.
+"""Notifications by mail, chat and webhook: their kinds, schedule and delivery.
 
-``events`` says what people can be told, ``job_messages`` and ``conditions`` find it in the facts,
-``pace`` bundles it: pure. ``site`` and ``kept`` read files, ``sending`` calls other hosts. The
-service puts them together (``service.administration.notifier``).
+``events`` is the table of notifications, ``job_messages`` and ``conditions`` derive them from the
+facts, ``pace`` bundles them: pure. ``site`` and ``delivery_state`` read files, ``sending`` calls
+other hosts. The service connects them (``service.administration.notifier``).
 """

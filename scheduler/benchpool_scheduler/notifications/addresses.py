@@ -1,4 +1,4 @@
-"""Addresses that messages may go to: which a user may use, and what of them is shown."""
+"""Addresses for notifications: which ones a user may use, and how they are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AddressKind = Literal["mail", "webhook", "apprise"]
 
 
 def kind_of(url: str) -> AddressKind:
-    """Return how messages get to an address.
+    """Return the kind of an address.
 
     >>> kind_of("susan@example.org"), kind_of("https://example.org/hook"), kind_of("slack://a/b/c")
     ('mail', 'webhook', 'apprise')
@@ -27,7 +27,7 @@ def kind_of(url: str) -> AddressKind:
 
 
 def shown(url: str) -> str:
-    """Return an address without what may be secret in it.
+    """Return an address without its possibly secret parts.
 
     >>> shown("susan@example.org"), shown("https://example.org/hook/7f3a"), shown("slack://a/b/c")
     ('susan@example.org', 'https://example.org/…', 'slack://…')
@@ -42,7 +42,7 @@ def shown(url: str) -> str:
 
 
 def not_set_up(field: str | None = None) -> InvalidInput:
-    """Return that nothing is sent, with what to do."""
+    """Return the error for a site without notifications, with the remedy."""
     return InvalidInput(
         "This site sends no messages: an administrator sets it up by `notifications.yaml` in the "
         "state folder, on a cluster by the chart's value `notifications`.",
@@ -52,13 +52,13 @@ def not_set_up(field: str | None = None) -> InvalidInput:
 
 
 def require_set_up(site: SiteNotifications, field: str | None = None) -> None:
-    """Refuse where nothing is sent. Errors: InvalidInput ``notifications-off``."""
+    """Raise if the site sends no notifications. Errors: InvalidInput ``notifications-off``."""
     if not site.offered:
         raise not_set_up(field)
 
 
 def no_longer(url: str, site: SiteNotifications) -> str | None:
-    """Return why nothing is sent to an address that was allowed once; None where it is.
+    """Return why nothing is sent to an address that was allowed before, or None if it is allowed.
 
     >>> no_longer("slack://a/b/c", SiteNotifications(kinds=("https",)))
     'This site sends nothing to slack addresses any more.'
@@ -71,7 +71,7 @@ def no_longer(url: str, site: SiteNotifications) -> str | None:
 
 
 def check(asked: NewAddress, site: SiteNotifications) -> None:
-    """Refuse an address that this site does not send to. Errors: InvalidInput.
+    """Reject an address that this site does not send to. Errors: InvalidInput.
 
     No error repeats the address: it may be secret, and the audit trail keeps refusals.
     """
@@ -118,15 +118,15 @@ def _check_webhook(asked: NewAddress, site: SiteNotifications) -> None:
 
 
 def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
-    """Return the parts of a webhook's address. Errors: InvalidInput; ValueError for no URL.
+    """Return the parts of a webhook's address. Errors: InvalidInput; ValueError for an invalid URL.
 
-    Only hosts that the administrator names may be asked without encryption, or on other ports.
+    Only hosts that the administrator lists may use plain HTTP or other ports.
     """
     import httpx
 
     parts = urlsplit(url)
     try:
-        httpx.URL(url)  # what it cannot read could be kept and never be called
+        httpx.URL(url)  # an address that it cannot parse could be stored but never called
         readable = url.isprintable() and url.split() == [url]
     except httpx.InvalidURL:
         readable = False
@@ -151,7 +151,7 @@ def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
 
 
 def _check_apprise(url: str, site: SiteNotifications) -> None:
-    """Refuse what the library does not know, or what names a host that nobody allowed."""
+    """Reject an unknown scheme, and a host that the administrator has not allowed."""
     scheme = urlsplit(url).scheme
     if scheme not in site.kinds:
         raise _other_kind(scheme, site)
@@ -161,7 +161,7 @@ def _check_apprise(url: str, site: SiteNotifications) -> None:
             code="address",
             field="add",
         )
-    from apprise import Apprise  # many services: a quarter of a second, when somebody uses one
+    from apprise import Apprise  # many services: the import takes 0.25 s, so only when needed
 
     service = Apprise.instantiate(url)
     if service is None:
@@ -172,7 +172,7 @@ def _check_apprise(url: str, site: SiteNotifications) -> None:
             field="add",
         )
     host = urlsplit(url).hostname or ""
-    # Some take a host under another name: what has a dot may be one.
+    # Some schemes have the host in another field: a value with a dot may be one.
     names_host = "." in host or any("{host}" in str(each) for each in service.templates)
     if names_host and host not in site.hosts:
         raise InvalidInput(

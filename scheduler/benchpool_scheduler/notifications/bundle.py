@@ -1,4 +1,4 @@
-"""Several messages as one: its subject, its plain text, its JSON."""
+"""Several messages as one bundle: its subject, its plain text, its JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What one person is told at once.
+    """Messages that one user gets together.
 
     Attributes:
         messages: At least one, the oldest first.
-        base_url: The service's address for people; a mere path makes no links.
+        base_url: The service's public address; a path without a host makes no links.
     """
 
     messages: tuple[Message, ...]
@@ -30,20 +30,20 @@ class Bundle:
 
     @property
     def id(self) -> str:
-        """The same for the same messages."""
+        """ID, the same for the same messages."""
         ids = "\n".join(sorted(one.id for one in self.messages))
         return sha256(ids.encode()).hexdigest()[:32]
 
     @property
     def subject(self) -> str:
-        """One line."""
+        """Subject, one line."""
         if len(self.messages) == 1:
             return f"benchpool: {said(self.messages[0].text)[:120]}"
         return f"benchpool: {count(len(self.messages), 'message')}"
 
     @property
     def text(self) -> str:
-        """Plain text; what is too much is counted."""
+        """Plain text; messages beyond the maximum are counted."""
         lines = [self._line(one) for one in self.messages[:MOST_LINES]]
         if (more := len(self.messages) - MOST_LINES) > 0:
             lines.append(f"And {count(more, 'further message')}: {self._link('jobs')}".rstrip(": "))
@@ -51,7 +51,7 @@ class Bundle:
 
     @property
     def json(self) -> bytes:
-        """The body of a webhook."""
+        """Body of a webhook."""
         messages = [
             {
                 "id": one.id,
@@ -73,12 +73,12 @@ class Bundle:
 
 
 def bundled(messages: Sequence[Message], base_url: str) -> Bundle:
-    """Return messages as one, the oldest first."""
+    """Return messages as one bundle, the oldest first."""
     return Bundle(tuple(sorted(messages, key=lambda one: (one.at, one.id))), base_url)
 
 
 def said(text: str) -> str:
-    """Return one line of plain text without signs that are not seen.
+    """Return one line of plain text without invisible characters.
 
     >>> said("train\\nfailed.")
     'train failed.'

@@ -1,6 +1,6 @@
-"""What lasts, and somebody should know: a broken GPU, a budget and its use, an idle bench.
+"""Lasting conditions to notify about: a broken GPU, the use of a budget, an idle bench.
 
-A condition is told once for each time that it begins: its message's id has the instant in it.
+A condition is sent once for each time that it begins: the ID of its message contains the instant.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from benchpool_scheduler.runtime import Device, DeviceState
 
 @dataclass(frozen=True, slots=True)
 class PoolCondition:
-    """Something that lasts.
+    """A lasting condition of the pool.
 
     Attributes:
-        name: Tells it from all others. ``user``, ``project``: whom it concerns.
+        name: Unique name. ``user``, ``project``: the affected user or project.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PoolCondition:
 
 
 def of_gpus(unusable: Iterable[Device]) -> Iterator[PoolCondition]:
-    """Yield the broken ones; those that somebody else uses are no fault."""
+    """Yield the broken GPUs; foreign use is no fault."""
     for gpu in unusable:
         if gpu.state is DeviceState.BROKEN:
             text = (
@@ -43,10 +43,10 @@ def of_gpus(unusable: Iterable[Device]) -> Iterator[PoolCondition]:
 
 
 def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
-    """Yield the budgets that are used up, nearly used, and past their soft bound.
+    """Yield the budgets that are used up, nearly used up, or past their soft limit.
 
     Args:
-        renewed: The day on which the next month begins, as people read it.
+        renewed: The first day of the next month, as text.
     """
     for it in standing.exhausted.values():
         yield _of_budget(
@@ -91,10 +91,10 @@ def _of_budget(what: str, of: HourAccount, renewed: str, said: str) -> PoolCondi
 
 
 def of_idle_benches(told: Mapping[tuple[str, str], str]) -> Iterator[PoolCondition]:
-    """Yield what owners of idle benches are to hear.
+    """Yield the conditions of idle benches for their owners.
 
     Args:
-        told: The sentence by owner and a name that each rung of the ladder has for itself.
+        told: The sentence by owner and a name that is unique for each step of the escalation.
     """
     for (user, name), text in told.items():
         yield PoolCondition(name, NotificationEvent.IDLE_BENCH, text, "mine", user=user)
@@ -103,7 +103,7 @@ def of_idle_benches(told: Mapping[tuple[str, str], str]) -> Iterator[PoolConditi
 def lasting(
     now_there: Iterable[PoolCondition], since: Mapping[str, float], now: float
 ) -> dict[str, float]:
-    """Return since when each of these lasts, by name; those that are over are not in it.
+    """Return the begin of each lasting condition by name; ended conditions are omitted.
 
     >>> gone = {"gpu-1": 5.0, "gpu-2": 6.0}
     >>> there = [PoolCondition("gpu-2", NotificationEvent.GPU_BROKEN, "")]
@@ -114,12 +114,12 @@ def lasting(
 
 
 def message(one: PoolCondition, since: float) -> Message:
-    """Return what is told of a condition that began then."""
+    """Return the message about a condition that began at ``since``."""
     return Message(id_of(one.name, since), one.event, since, one.text, one.path)
 
 
 def id_of(name: str, since: float) -> str:
-    """Return the id of what is told of a condition that began then.
+    """Return the ID of the message about a condition that began at ``since``.
 
     >>> id_of("gpu-1", 60.5)
     'gpu-1-60'

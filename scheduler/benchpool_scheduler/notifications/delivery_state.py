@@ -1,4 +1,4 @@
-"""What is kept of notifications in two small files, each written whole."""
+"""Stored state of notifications, in two small files that are always written whole."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from benchpool_scheduler.store import whole_files
 from benchpool_scheduler.store.subscription_files import SUBSCRIPTIONS, TOLD
 
 WAIT_S, PAUSED_S = 30 * 60, 30 * 60
-"""After so many seconds in line a start is told of, and a pause, where nobody chose otherwise."""
+"""Default times in the queue and paused after which a notification is sent, in seconds."""
 
 Kept = TypeVar("Kept")
 
 
 class KeptAddress(Struct, frozen=True, forbid_unknown_fields=True):
-    """An address with what is secret in it; ``reached`` in epoch seconds."""
+    """An address including its secret; ``reached`` in epoch seconds."""
 
     id: str
     url: str
@@ -32,7 +32,7 @@ class KeptAddress(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Subscription(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one user is told, and where; nothing of before ``since``, epoch seconds."""
+    """Events and addresses of one user; events before ``since`` (epoch seconds) are not sent."""
 
     user: str
     since: float
@@ -43,11 +43,11 @@ class Subscription(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeliveryLog(Struct, frozen=True, forbid_unknown_fields=True):
-    """What has been told, so that a restart does not tell it again.
+    """Log of sent messages, so that a restart does not send them again.
 
     Attributes:
-        told: When each message was told, by user and id. ``sent``: when bundles went, by user.
-        since: Since when conditions last, by their name.
+        told: Time of each message, by user and ID. ``sent``: times of bundles, by user.
+        since: Begin of each lasting condition, by name.
     """
 
     told: dict[str, dict[str, float]] = {}
@@ -56,14 +56,14 @@ class DeliveryLog(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KeptNotifications:
-    """Both files, and what stands in them.
+    """Both files and their contents.
 
     Args:
-        folder: Where they lie.
+        folder: Folder of the files.
 
     Attributes:
         subscriptions: By user.
-        record: What has been told.
+        record: Log of sent messages.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +73,7 @@ class KeptNotifications:
         self.record = DeliveryLog()
 
     async def open(self) -> None:
-        """Read both. Errors: OSError, ValueError."""
+        """Read both files. Errors: OSError, ValueError."""
         subscriptions = await asyncio.to_thread(self._read, SUBSCRIPTIONS, list[Subscription])
         record = await asyncio.to_thread(self._read, TOLD, DeliveryLog)
         self.subscriptions = {one.user: one for one in subscriptions or ()}
@@ -82,7 +82,7 @@ class KeptNotifications:
     async def change(
         self, user: str, after: Callable[[Subscription | None], Subscription | None]
     ) -> None:
-        """Replace the subscription of a user; None leaves it as it is.
+        """Replace the subscription of a user; None leaves it unchanged.
 
         Errors: Unavailable, and nothing has changed; those of ``after``.
         """
@@ -103,7 +103,7 @@ class KeptNotifications:
             self.subscriptions = subscriptions
 
     async def save_record(self) -> None:
-        """Write what has been told. Errors: OSError."""
+        """Write the log of sent messages. Errors: OSError."""
         async with self._lock:
             data = msgspec.json.encode(self.record)
             await asyncio.to_thread(whole_files.write, self._folder / TOLD, data)

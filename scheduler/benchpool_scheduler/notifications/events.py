@@ -1,4 +1,4 @@
-"""What people can be told, as one literal table."""
+"""Kinds of notifications, as one literal table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class EventKind:
     """One kind of event.
 
     Attributes:
-        words: As people choose it.
-        hears: Who may be told: the job's owner; whom a budget or a bench concerns: that user, or
-            the leads of that project; administrators.
-        usual: Whether it is told to whoever has chosen nothing.
+        words: Its description in the settings.
+        hears: Its recipients: the job's owner; the user or the leads of the project that a budget
+            or bench concerns; or administrators.
+        usual: Whether it is sent by default.
     """
 
     words: str
@@ -58,12 +58,12 @@ EVENTS: Mapping[NotificationEvent, EventKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing to be told.
+    """Content of one notification.
 
     Attributes:
-        id: The same whenever the same thing is told again, so that a repeat does no harm.
-        at: When it happened, epoch seconds.
-        path: The page that says more, below the service's address; empty for none.
+        id: The same for each repetition, so that repeated sending does no harm.
+        at: Time of the event, epoch seconds.
+        path: Page with details, below the service's address; empty for none.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Message:
 
 
 def usual(*, admin: bool) -> tuple[NotificationEvent, ...]:
-    """Return what somebody is told who has chosen nothing.
+    """Return the default events of a user without a selection.
 
     >>> [str(one) for one in usual(admin=False)][:6]
     ['started', 'ended', 'failed', 'paused', 'hanging', 'deadline']
@@ -83,5 +83,5 @@ def usual(*, admin: bool) -> tuple[NotificationEvent, ...]:
 
 
 def offered(*, admin: bool) -> tuple[NotificationEvent, ...]:
-    """Return what somebody may choose."""
+    """Return the events that a user may select."""
     return tuple(one for one, kind in EVENTS.items() if admin or kind.hears != "administrators")

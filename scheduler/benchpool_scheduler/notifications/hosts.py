@@ -1,4 +1,4 @@
-"""Which hosts a webhook may reach: the scheduler calls them, from inside the site's network."""
+"""Hosts that a webhook may reach: the scheduler calls them from inside the site's network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Resolve = Callable[[str, int], Awaitable[Collection[str]]]
-"""Returns the addresses of a host. Errors: OSError."""
+"""Function that returns the addresses of a host. Errors: OSError."""
 
 HOLDS_IPV4 = (
     IPv6Network("64:ff9b::/96"),  # NAT64, RFC 6052
@@ -19,7 +19,7 @@ OF_A_SITE = (
     IPv6Network("64:ff9b:1::/48"),  # translation inside a site, RFC 8215
     IPv4Network("192.88.99.0/24"),  # relays of 6to4, RFC 7526
 )
-"""Networks that lead into a site, or may, and that Python calls global."""
+"""Networks that lead into a site, or may, although Python calls them global."""
 
 
 class UnsafeHost(Exception):
@@ -27,10 +27,10 @@ class UnsafeHost(Exception):
 
 
 async def address_of(host: str, port: int, named: Collection[str], ask: Resolve) -> str:
-    """Return the address to connect to; it is to be used as it is, not asked for again.
+    """Return the address for a connection; it must be used without another lookup.
 
     Args:
-        named: Hosts that may be anywhere.
+        named: Hosts that are allowed in any network.
 
     Errors: UnsafeHost, OSError.
     """
@@ -45,7 +45,7 @@ async def address_of(host: str, port: int, named: Collection[str], ask: Resolve)
 
 
 def public(address: str) -> bool:
-    """Tell whether an address is one of the public Internet.
+    """Return whether an address belongs to the public Internet.
 
     >>> public("93.184.215.14"), public("10.1.2.3"), public("::ffff:127.0.0.1"), public("fe80::1%2")
     (True, False, False, False)
@@ -56,7 +56,7 @@ def public(address: str) -> bool:
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address that an IPv6 address represents, else the address."""
     if isinstance(address, IPv4Address):
         return address
     if any(address in network for network in HOLDS_IPV4):

@@ -1,7 +1,7 @@
-"""What a job's owner is told of it, found in the job's record alone.
+"""Messages about a job for its owner, derived from the job's record alone.
 
-Nothing is derived from the step between two records, so a scheduler that was away when it happened
-finds the same messages, with the same ids.
+No message depends on the change between two records. So a scheduler that was down at the time
+derives the same messages with the same IDs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from benchpool_scheduler.phrases import duration
 from benchpool_scheduler.store.records import JobRecord, PreemptionRecord
 
 FRESH_S = 24 * 3600.0
-"""What is older is not told any more."""
+"""Age after which a message is not sent any more, in seconds."""
 
 
 def of_job(
     job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
 ) -> Iterator[Message]:
-    """Yield what the owner is to be told of a job by now.
+    """Yield the messages about a job for its owner that are due.
 
     Args:
         pause: The newest pause of the job.
@@ -35,9 +35,9 @@ def of_job(
 
 
 def oldest_sent(wish: Subscription, now: float) -> float:
-    """Return the time before which nothing is sent any more, epoch seconds.
+    """Return the time before which events are not sent, in epoch seconds.
 
-    A subscription from the future, from before the clock was put back, does not count.
+    A subscription time in the future, from before the clock was set back, is ignored.
 
     >>> [oldest_sent(Subscription("susan", since, ()), 1e6) for since in (9e5, 95e4, 2e6)]
     [913600.0, 950000.0, 913600.0]
@@ -47,7 +47,7 @@ def oldest_sent(wish: Subscription, now: float) -> float:
 
 
 def waits_for_time(job: JobRecord) -> bool:
-    """Tell whether time alone may bring a message: the job has run, and holds nothing now."""
+    """Return whether time alone may cause a message: the job has run, and is paused or queued."""
     return job.live and job.attempt > 0 and job.state in (JobState.PAUSED, JobState.QUEUED)
 
 
@@ -102,14 +102,14 @@ def _end(job: JobRecord, ended: float) -> Iterator[Message]:
         text = f"{_named(job)} was not run: {job.note.text.removeprefix('Not run: ')}"
         yield _message(job, f"{job.id}-failed", NotificationEvent.FAILED, ended, text)
     elif job.note is not None and job.note.code == ReasonCode.STOPPED_EARLY:
-        return  # what had sent it needs it no longer
+        return  # its sweep does not need it any more
     elif job.note is not None and job.note.numbers.get("by") not in (None, job.user):
         text = f"{_named(job)} was cancelled.{note}"
         yield _message(job, f"{job.id}-ended", NotificationEvent.ENDED, ended, text)
 
 
 def _by_owner(job: JobRecord, pause: PreemptionRecord) -> bool:
-    """Tell whether the owner wants it paused, perhaps after others had paused it."""
+    """Return whether the owner wants the job paused, also if another user paused it first."""
     noted = job.note is not None and job.note.numbers.get("by") == job.user
     return pause.by == job.user or (job.state is JobState.PAUSED and noted)
 

@@ -1,7 +1,7 @@
-"""Looks up names in threads of their own, so that a slow name server holds up nobody else.
+"""Look up host names in separate threads, so that a slow name server delays no other user.
 
-A look-up cannot be interrupted: whoever asks gives up, and the thread goes on until the system
-answers. So there is one at a time for each person, and the threads end with the process.
+A lookup cannot be interrupted. A caller that gives up leaves its thread running until the system
+answers. So each user has at most one lookup at a time, and the threads end with the process.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 
 MOST = 64
-"""Look-ups at the same time, of all people."""
+"""Maximum number of concurrent lookups, of all users."""
 
 LookUp = Callable[[str, int], Collection[str]]
-"""Returns the addresses of a host; blocks. Errors: OSError."""
+"""Function that returns the addresses of a host; blocking. Errors: OSError."""
 
 
 def by_system(host: str, port: int) -> Collection[str]:
-    """Ask the system. Errors: OSError."""
+    """Look up a host with the system's resolver. Errors: OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(str(address[0]) for *_, address in found)
 
 
 class NameLookups:
-    """Look-ups of one event loop."""
+    """Lookups of one event loop."""
 
     def __init__(self, look_up: LookUp = by_system) -> None:
         self._look_up = look_up
@@ -35,7 +35,7 @@ class NameLookups:
         self._of: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def resolve(self, person: str, host: str, port: int) -> Collection[str]:
-        """Return the addresses of a host, after the person's earlier look-ups. Errors: OSError."""
+        """Return the addresses of a host, after the user's earlier lookups. Errors: OSError."""
         lock = self._of[person]
         await lock.acquire()
         try:
@@ -62,7 +62,7 @@ class NameLookups:
                 result = self._look_up(host, port)
             except Exception as failed:
                 result = failed
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed and has no waiter
                 loop.call_soon_threadsafe(ended, result)
 
         threading.Thread(target=run, name="name-lookup", daemon=True).start()

@@ -1,4 +1,4 @@
-"""When the next message to one person goes: the first at once, what follows in bundles."""
+"""Time of the next message to one user: the first is sent immediately, later ones in bundles."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SendingPace:
-    """Least seconds between two messages to one person, and most messages in an hour."""
+    """Minimum seconds between two messages to one user, and maximum messages per hour."""
 
     bundle_s: float = 600.0
     per_hour: int = 12
 
 
 def earliest(sent: Sequence[float], pace: SendingPace, now: float) -> float:
-    """Return when the next message may go, epoch seconds.
+    """Return when the next message may be sent, in epoch seconds.
 
     Args:
-        sent: When the latest went, the oldest first. Times in the future, from before the clock
-            was put back, do not count.
+        sent: Times of the latest messages, the oldest first. Times in the future, from before the
+            clock was set back, do not count.
 
     >>> pace = SendingPace(bundle_s=600, per_hour=3)
     >>> earliest([], pace, 5000.0)
@@ -45,5 +45,5 @@ def earliest(sent: Sequence[float], pace: SendingPace, now: float) -> float:
 
 
 def kept(sent: Sequence[float], now: float) -> list[float]:
-    """Return those that still count: of the last hour, and none in the future."""
+    """Return the times that still count: within the last hour, and not in the future."""
     return [it for it in sent if now - HOUR_S < it <= now]

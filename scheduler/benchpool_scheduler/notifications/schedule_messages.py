@@ -1,4 +1,4 @@
-"""What is told of schedules: a job that was refused, and a pause that its owner did not ask for."""
+"""Messages about schedules: a refused job, and a pause that the owner did not request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.store.schedule_files import ScheduleRecord, TimeRecord
 
 
 class KnownSchedules(Protocol):
-    """The schedules that there are."""
+    """Interface to all schedules."""
 
     def all(self) -> Iterator[ScheduleRecord]:
         """Return all schedules."""
@@ -24,7 +24,7 @@ class KnownSchedules(Protocol):
 
 
 def of_schedule(schedule: ScheduleRecord, wish: Subscription, now: float) -> Iterator[Message]:
-    """Yield what the owner is to be told of a schedule by now."""
+    """Yield the messages about a schedule for its owner that are due."""
     if NotificationEvent.SCHEDULE not in wish.events:
         return
     oldest = oldest_sent(wish, now)
@@ -40,7 +40,7 @@ def of_schedule(schedule: ScheduleRecord, wish: Subscription, now: float) -> Ite
 
 
 def of_ownerless(schedules: Iterable[ScheduleRecord]) -> Iterator[PoolCondition]:
-    """Yield what administrators are told: schedules whose owner the Hub does not know any more."""
+    """Yield conditions for administrators: schedules whose owner no longer exists in the Hub."""
     for it in schedules:
         if it.owner_gone:
             text = f"{_named(it)} of {it.user} sends nothing: {it.paused}"
@@ -49,7 +49,7 @@ def of_ownerless(schedules: Iterable[ScheduleRecord]) -> Iterator[PoolCondition]
 
 
 def _first_refused(schedule: ScheduleRecord) -> Iterator[TimeRecord]:
-    """Yield the refused times before which none was refused: of a row of them the first is told."""
+    """Yield the first refused time of each series of refusals."""
     last = schedule.last
     for place, time in enumerate(last):
         if time.outcome is not ScheduledOutcome.REFUSED:

@@ -1,4 +1,4 @@
-"""Sends a bundle to one address: webhooks by ourselves, everything else by apprise."""
+"""Send a bundle to one address: webhooks directly, everything else by apprise."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from benchpool_scheduler.notifications.site import MailServer, SiteNotifications
 
 THREADS = 4
 PATIENCE_S = 45.0
-"""Mail servers and chats get so long altogether."""
+"""Timeout for mail servers and chats, in seconds."""
 
 _MODES = {"none": "insecure", "starttls": "starttls", "tls": "ssl"}
 
 
 class NotificationSender:
-    """Sends; what fails is answered in words and never raised.
+    """Sender that returns failures as text and never raises them.
 
     Args:
         look_up: Looks up hosts of webhooks.
 
     Attributes:
-        site: What the administrator allows now.
+        site: The administrator's current settings.
     """
 
     def __init__(self, site: SiteNotifications, look_up: LookUp = by_system) -> None:
@@ -39,10 +39,10 @@ class NotificationSender:
     async def send(
         self, address: KeptAddress, bundle: Bundle, now: float, person: str = ""
     ) -> str | None:
-        """Return why a bundle did not arrive; None where it was taken.
+        """Return why a bundle was not delivered, or None if it was accepted.
 
         Args:
-            person: Whose address it is: one name is looked up at a time for each.
+            person: Owner of the address; each user has one name lookup at a time.
         """
         kind = kind_of(address.url)
         if kind == "webhook":
@@ -64,12 +64,12 @@ class NotificationSender:
         return "The mail server did not take it." if kind == "mail" else "It was not taken there."
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def mail_url(server: MailServer, to: str) -> str:
-    """Return a mail address as apprise wants it, with the server's.
+    """Return apprise's URL for a mail address and its server.
 
     >>> server = MailServer("mx.example.org", "benchpool@example.org", ("example.org",))
     >>> mail_url(server, "susan@example.org").partition("?")[0]
@@ -89,9 +89,9 @@ def mail_url(server: MailServer, to: str) -> str:
 
 
 def _by_apprise(url: str, bundle: Bundle) -> bool:
-    """Send by apprise; it tells no more than whether it was taken.
+    """Send by apprise, and return whether the message was accepted.
 
-    The address is taken as one: text that holds several, as lists of addresses do, is none.
+    The address must be a single one: a text with several addresses is rejected.
     """
     from apprise import Apprise, AppriseAsset, NotifyFormat
 

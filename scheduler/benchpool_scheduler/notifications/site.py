@@ -1,7 +1,7 @@
-"""What the administrator allows, and through which mail server: a file of its own.
+"""Site settings of notifications and of the mail server, in a separate file.
 
-It holds passwords, so it is no part of the configuration, whose versions and changes people read,
-and no error repeats a value of it.
+The file holds passwords. So it is not part of the configuration, whose versions and changes users
+can read, and no error repeats a value of it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Count = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class MailServer(Struct, frozen=True, forbid_unknown_fields=True):
-    """Through which server mail goes, and to whom.
+    """Mail server and allowed recipients.
 
     Attributes:
-        sender: The address that mail comes from.
-        domains: Behind the @ of people's addresses; others are refused.
+        sender: Sender address.
+        domains: Domains of allowed addresses; others are rejected.
         own: The address of a user, with ``{user}`` for the name in the Hub; empty for unknown.
     """
 
@@ -44,16 +44,16 @@ class MailServer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SiteNotifications(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a site sends.
+    """Notification settings of a site.
 
     Attributes:
         mail: None for no mail.
-        kinds: What people may use besides mail: ``https`` for webhooks, and schemes of apprise.
-        hosts: Hosts that webhooks reach although they are in the site's own network, and the only
-            ones for schemes of apprise that name a host.
-        pool: Addresses that are told what administrators are told.
-        bundle_minutes: Least time between two messages to one person; what comes between goes
-            together. ``per_hour``: at most so many messages an hour.
+        kinds: Allowed kinds besides mail: ``https`` for webhooks, and schemes of apprise.
+        hosts: Hosts inside the site's own network that webhooks may reach. They are also the only
+            hosts that schemes of apprise may name.
+        pool: Addresses that get the notifications of administrators.
+        bundle_minutes: Minimum time between two messages to one user; events in between are sent
+            together. ``per_hour``: maximum messages per hour.
     """
 
     mail: MailServer | None = None
@@ -65,17 +65,20 @@ class SiteNotifications(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The kinds of addresses that people may use."""
+        """Kinds of addresses that users may use."""
         return (*(() if self.mail is None else ("mail",)), *self.kinds)
 
     @property
     def sends(self) -> bool:
-        """Whether anything is sent at all."""
+        """Whether the site sends notifications."""
         return bool(self.offered or self.pool)
 
 
 def load(file: Path) -> SiteNotifications:
-    """Read the file; without one nothing is sent. Errors: InvalidInput with file, line and key."""
+    """Return the settings of a file; a missing file disables sending.
+
+    Errors: InvalidInput with file, line and key.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:

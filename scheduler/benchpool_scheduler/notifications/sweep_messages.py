@@ -1,4 +1,4 @@
-"""What the owner of a sweep is told: its end, once. Of its trials only what needs somebody."""
+"""Messages about a sweep for its owner: its end, once, and trials that need action."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from benchpool_scheduler.phrases import count
 from benchpool_scheduler.store.sweep_files import SweepRecord
 
 OF_TRIALS = frozenset({NotificationEvent.HANGING})
-"""What is told of a job that is a trial: the others are many, and its sweep tells their end."""
+"""Events that are sent for trials; all other trial events are covered by the sweep's end."""
 
 
 class KnownSweeps(Protocol):
-    """The sweeps that there are."""
+    """Interface to all sweeps."""
 
     def all(self) -> Iterator[SweepRecord]:
         """Return all sweeps."""
         ...
 
     def of_job(self, job: str) -> object | None:
-        """Return as what a job runs in a sweep; None for a job that is no trial."""
+        """Return the trial of a job in a sweep, or None for a job that is no trial."""
         ...
 
 
 def of_sweep(sweep: SweepRecord, wish: Subscription, now: float) -> Iterator[Message]:
-    """Yield what the owner is to be told of a sweep by now."""
+    """Yield the messages about a sweep for its owner that are due."""
     ended = sweep.over
     if ended is None or ended < oldest_sent(wish, now):
         return

@@ -1,4 +1,4 @@
-"""A webhook: a JSON body, signed, with an id that is the same whenever it is sent again."""
+"""Webhook delivery: a signed JSON body, with an ID that is the same for each retry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIMEOUT_S = 10.0
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """Return what a receiver compares: HMAC-SHA256 of ``timestamp.body``.
+    """Return the signature for the receiver's check: HMAC-SHA256 of ``timestamp.body``.
 
     >>> signature("k", "1", b"{}")
     'sha256=3dd49b2593d0f9a349e9e71c4bde3e2b862c2be4003fe9b4ba81332029310158'
@@ -50,10 +50,10 @@ async def post(
     now: float,
     resolve: hosts.Resolve,
 ) -> str | None:
-    """Send a bundle; return why it did not arrive, None where it did.
+    """Send a bundle; return why it was not delivered, or None if it was.
 
-    The host is looked up once and that address is called; no redirect is followed, and nothing of
-    an answer is read but its status.
+    The host is looked up once, and that address is called. No redirect is followed, and only the
+    status of an answer is read.
     """
     import httpx
 

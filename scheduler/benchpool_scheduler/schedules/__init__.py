@@ -1,5 +1,5 @@
-"""Schedules as pure decisions: when a submission is sent again, what is made up for, what skipped.
+"""Schedules as pure decisions: the times at which a submission is repeated, made up for or skipped.
 
-Nothing is remembered here. What comes next follows from what was asked for and from the table of
-its times so far, so that a service that starts anew goes on where it was.
+No state is kept here. The next step follows from the request and the table of its times so far, so
+that a restarted service continues where it stopped.
 """

@@ -1,7 +1,7 @@
-"""The times of a schedule: five fields of cron, or words, on the clock of a time zone.
+"""Times of a schedule: five fields of cron, or words, on the clock of a time zone.
 
-Summer time is as in Debian's cron: what falls into the hour that is left out runs when that is
-over, and what falls into the hour that comes twice runs once.
+Summer time is as in Debian's cron. A time in the skipped hour runs when that hour is over, and a
+time in the repeated hour runs once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPOKEN = re.compile(r"(?:every )?([a-z]+) at (\d{1,2})(?::(\d{2}))?")
 
 
 def cron_of(when: str) -> str:
-    """Return the five fields of cron for what was written.
+    """Return the five fields of cron for a time expression.
 
     Errors: InvalidInput.
 
@@ -58,7 +58,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def times_after(cron: str, zone: str, after: float, most: int) -> list[float]:
-    """Return the next times, at most so many, as seconds since the epoch.
+    """Return at most ``most`` next times, in epoch seconds.
 
     Args:
         cron: Five fields. ``zone``: a name such as ``Europe/Berlin``.
@@ -75,7 +75,7 @@ def times_after(cron: str, zone: str, after: float, most: int) -> list[float]:
 
 
 def times_before(cron: str, zone: str, until: float, most: int) -> list[float]:
-    """Return the times up to and with this one, newest first, at most so many.
+    """Return at most ``most`` times up to and including ``until``, newest first.
 
     >>> times_before("0 * * * *", "UTC", 7200.0, 2)
     [7200.0, 3600.0]
@@ -85,7 +85,7 @@ def times_before(cron: str, zone: str, until: float, most: int) -> list[float]:
 
 
 def folder_name(at: float, zone: str) -> str:
-    """Return the name of the folder of a time's results.
+    """Return the name of the result folder of a time.
 
     >>> folder_name(1_800_000_000.0, "UTC")
     '2027-01-15-0800'

@@ -1,4 +1,4 @@
-"""What a schedule does now: which time is sent, which are skipped, refused or missed."""
+"""Due times of a schedule: the time to send, and the times that were missed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from benchpool_scheduler.schedules.cron_times import times_before
 
 MOST_KEPT = 10
-"""At most this many times that have come are kept."""
+"""Maximum number of past times kept per schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueTimes:
-    """Times that have come since a schedule was last looked at.
+    """Times that have come since the last check of a schedule.
 
     Attributes:
-        now: The newest of them, which is to be sent; None where none has come.
-        missed: Those before it, newest first: they came while nobody looked.
+        now: The newest of them, which is to be sent; None if no time has come.
+        missed: The earlier ones, newest first; they came while no check ran.
     """
 
     now: float | None
@@ -25,9 +25,9 @@ class DueTimes:
 
 
 def due(cron: str, zone: str, seen: float, now: float) -> DueTimes:
-    """Return which times have come.
+    """Return the due times.
 
-    However long nobody looked, the newest time is made up for, once.
+    After any number of missed times, only the newest is made up for, once.
 
     Args:
         seen: All times up to this one are decided.

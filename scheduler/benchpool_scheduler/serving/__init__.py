@@ -1,5 +1,5 @@
-"""Services as pure decisions: how many replicas there are, which is exchanged, when it sleeps.
+"""Services as pure decisions: number of replicas, rolling updates, sleep.
 
-Nothing is remembered here and nothing is done. What comes next follows from what was asked for,
-from the replicas as they are, from what came in, and from the time that is given.
+No state is kept here. The next step follows from the request, the current replicas, the traffic and
+the given time.
 """

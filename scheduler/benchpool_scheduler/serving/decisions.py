@@ -1,8 +1,8 @@
-"""What a service does now: which replicas begin, leave and end, and whether it sleeps.
+"""Next step of a service: the replicas that begin, leave and end, and whether the service sleeps.
 
-A replica that is to go leaves first: it gets no new requests, answers those it has, and is ended
-then. A new version comes in one replica at a time: when that answers, one of the old leaves. Where
-there is no room for one more, one of the old leaves first.
+A replica first leaves: it gets no new requests, answers its open ones, and is then ended. A new
+version is rolled out one replica at a time: when the new replica answers, an old one leaves. If the
+pool has no room for an additional replica, an old one leaves first.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from benchpool_scheduler.serving.states import (
 )
 
 SETTLE_S = 0.5
-"""A replica leaves for at least so long: a request that was just handed to it is counted then."""
+"""Minimum time between leaving and end, so that a request just routed is counted, in seconds."""
 DRAIN_S = 60.0
-"""A replica that still has requests so long after it was told to leave is ended all the same."""
+"""Timeout after which a leaving replica is ended despite open requests, in seconds."""
 
 LOOK_S = 1.0
-"""One that has requests is looked at this often while it leaves."""
+"""Poll interval for a leaving replica with open requests, in seconds."""
 
 _GONE = (ReplicaPhase.LEAVING, ReplicaPhase.ENDED)
 
 
 def decide(standing: ServiceStanding, traffic: ServiceTraffic, now: float) -> ServiceActs:
-    """Return what is to be done with a service.
+    """Return the next actions for a service.
 
-    Carried out, and with no news, the same question is answered with nothing to do.
+    After they are carried out, the same call without news returns no further action.
     """
     plan = standing.plan
     live = [it for it in standing.replicas if it.phase not in _GONE]
@@ -74,7 +74,7 @@ def decide(standing: ServiceStanding, traffic: ServiceTraffic, now: float) -> Se
 
 
 def carried_out(standing: ServiceStanding, acts: ServiceActs, now: float) -> ServiceStanding:
-    """Return a service as it is when these acts have begun, without the replicas that begin."""
+    """Return the service after the start of these acts, without the new replicas."""
     told = tuple(
         replace(it, phase=ReplicaPhase.LEAVING, leaving_since=now) if it.job in acts.leave else it
         for it in standing.replicas
@@ -93,9 +93,9 @@ def carried_out(standing: ServiceStanding, acts: ServiceActs, now: float) -> Ser
 def _idle_at(
     standing: ServiceStanding, traffic: ServiceTraffic, live: Sequence[ReplicaFacts]
 ) -> float | None:
-    """Return when a service is to sleep if no request comes; None for not at all.
+    """Return when a service goes to sleep if no request comes, or None if it does not.
 
-    One whose program is just starting does not: what has begun to load is let finish.
+    A service with a starting replica stays awake, so that the program can finish loading.
     """
     if standing.plan.least or standing.mode is not ServiceMode.AWAKE or traffic.in_flight:
         return None
@@ -114,7 +114,7 @@ def _to_leave(
     yield from (it.job for it in own[wanted:])
     own = own[:wanted]
     older = _most_useful_first(it for it in live if it.version != plan.version)
-    # An older one that does not answer keeps nobody waiting.
+    # An older replica that does not answer serves no request.
     yield from (it.job for it in older if it.phase is not ReplicaPhase.READY)
     older = [it for it in older if it.phase is ReplicaPhase.READY]
     ready = sum(it.phase is ReplicaPhase.READY for it in own)
@@ -132,7 +132,7 @@ def _to_leave(
 def _lacking(
     standing: ServiceStanding, live: Sequence[ReplicaFacts], wanted: int, failing: bool
 ) -> int:
-    """Return how many replicas of the newest version are to begin, as soon as they may."""
+    """Return the number of missing replicas of the newest version."""
     plan = standing.plan
     own = [it for it in live if it.version == plan.version]
     lacking = max(wanted - len(own), 0)
@@ -171,7 +171,7 @@ def _is_done(replica: ReplicaFacts, now: float) -> bool:
 def _leaving_times(
     replicas: Sequence[ReplicaFacts], told: Sequence[str], now: float
 ) -> Iterator[float]:
-    """Yield when to look at those that leave, also at those that are ``told`` so now."""
+    """Yield the next check times of leaving replicas; those in ``told`` begin to leave now."""
     if told:
         yield now + SETTLE_S
     for it in replicas:

@@ -1,4 +1,4 @@
-"""What a decision about a service is given, and what it answers."""
+"""Input and output of a decision about a service."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from benchpool_scheduler.serving.states import ReplicaPhase, ServiceMode
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """What was asked for.
+    """Requested form of a service.
 
     Attributes:
-        least, most: Replicas while it is awake; ``least`` 0 lets it sleep.
-        idle_s: With ``least`` 0 it sleeps when nobody has asked it anything for so long, seconds.
-        per_replica: Requests in flight that one replica is meant to answer at a time.
-        version: The newest; replicas of older ones are exchanged.
-        shares_port: Replicas listen on one fixed port, so that never two can run side by side.
+        least, most: Number of replicas while it is awake; ``least`` 0 lets it sleep.
+        idle_s: Time without requests after which a service with ``least`` 0 sleeps, in seconds.
+        per_replica: Target number of requests in flight per replica.
+        version: The newest; replicas of older ones are replaced.
+        shares_port: Replicas listen on one fixed port, so that only one can run at a time.
     """
 
     least: int = 1
@@ -29,15 +29,15 @@ class ServicePlan:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaFacts:
-    """A replica as it is now.
+    """Current state of a replica.
 
     Attributes:
-        job: The id of its job.
+        job: ID of its job.
         ready_since: Since when it answers, epoch seconds; None while it does not.
         leaving_since: Since when it gets no new requests; None while it does.
-        in_flight: Requests that it has not answered yet.
-        lacks_room: It waits, and not for jobs that are already leaving: the pool or the quota has
-            no room for it.
+        in_flight: Number of its unanswered requests.
+        lacks_room: It waits because the pool or the quota has no room, and no leaving job will
+            free it.
     """
 
     job: str
@@ -54,7 +54,7 @@ class ReplicaFailure:
     """A replica that ended by itself.
 
     Attributes:
-        at: When. ``ready_s``: how long it had answered, 0 for not at all.
+        at: When it ended. ``ready_s``: how long it had answered; 0 if it never did.
     """
 
     at: float
@@ -64,11 +64,11 @@ class ReplicaFailure:
 
 @dataclass(frozen=True, slots=True)
 class ServiceTraffic:
-    """What came in.
+    """Requests to a service.
 
     Attributes:
-        in_flight: Requests of all replicas, and those that wait for one.
-        last: When the last request came; None for none since ``watched``.
+        in_flight: Requests of all replicas, and requests that wait for a replica.
+        last: Time of the last request; None if there was none since ``watched``.
         watched: Since when requests are counted.
     """
 
@@ -79,12 +79,12 @@ class ServiceTraffic:
 
 @dataclass(frozen=True, slots=True)
 class ServiceStanding:
-    """A service as it is now.
+    """Current state of a service.
 
     Attributes:
         mode_since: Since when it is in this mode.
-        wanted: So many replicas it was last meant to have; None where that is not known.
-        enough_since: Since when fewer would be enough; None while they would not.
+        wanted: Last desired number of replicas; None if unknown.
+        enough_since: Since when fewer replicas would be enough; None while they would not.
         failures: Replicas that ended by themselves, newest first; at most ``MOST_FAILURES``.
     """
 
@@ -98,18 +98,18 @@ class ServiceStanding:
 
 
 MOST_FAILURES = 12
-"""So many failures are kept: more would not make a pause longer."""
+"""Maximum number of failures kept; more would not lengthen the delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceActs:
-    """What is to be done.
+    """Actions for a service.
 
     Attributes:
-        begin: So many replicas of the newest version are begun.
+        begin: Number of replicas of the newest version to begin.
         leave: Jobs of replicas that get no new requests from now on.
         stop: Jobs of leaving replicas that are ended now.
-        look_at: When time alone may change something; None for never.
+        look_at: Time of the next check without an event; None for never.
     """
 
     mode: ServiceMode
@@ -122,5 +122,5 @@ class ServiceActs:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing is done to any replica."""
+        """Whether no replica begins, leaves or ends."""
         return not (self.begin or self.leave or self.stop)

@@ -1,6 +1,6 @@
-"""How long a service waits before it begins another replica for one that failed.
+"""Delay before a service begins another replica after a failure.
 
-A replica has no end: whatever ended it, also exit 0, is a failure.
+A replica is meant to run without an end: any end, including exit 0, is a failure.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from itertools import takewhile
 from benchpool_scheduler.serving.facts import ReplicaFailure
 
 FIRST_S, LONGEST_S = 1.0, 300.0
-"""The first pause and the longest; each is twice the one before."""
+"""Shortest and longest delay, in seconds; each is twice the one before."""
 SOUND_S = 600.0
-"""A replica that has answered for so long makes the next pause the first again."""
+"""Time of answering after which a failure gets the shortest delay again, in seconds."""
 
 
 def pause_s(failures: int) -> float:
-    """Return the pause after so many failures in a row.
+    """Return the delay after this number of failures in a row, in seconds.
 
     >>> [pause_s(failures) for failures in (0, 1, 2, 3, 9, 10, 1000)]
     [0.0, 1.0, 2.0, 4.0, 256.0, 300.0, 300.0]
@@ -28,7 +28,7 @@ def pause_s(failures: int) -> float:
 
 
 def failures_in_a_row(failures: Sequence[ReplicaFailure], version: int, sound: bool = False) -> int:
-    """Return how many failures of a version count.
+    """Return the number of failures of a version that count.
 
     Args:
         failures: Newest first.
@@ -48,7 +48,7 @@ def failures_in_a_row(failures: Sequence[ReplicaFailure], version: int, sound: b
 
 
 def next_begin(failures: Sequence[ReplicaFailure], version: int, sound: bool = False) -> float:
-    """Return from when on another replica may begin, epoch seconds; 0 for at once.
+    """Return the time from which another replica may begin, in epoch seconds; 0 for immediately.
 
     >>> next_begin([ReplicaFailure(30.0, 1, 0.0), ReplicaFailure(20.0, 1, 0.0)], 1)
     32.0

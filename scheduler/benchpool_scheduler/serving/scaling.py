@@ -1,15 +1,15 @@
-"""How many replicas a service is meant to have, by the requests that are in flight."""
+"""Desired number of replicas of a service, by its requests in flight."""
 
 from __future__ import annotations
 
 from benchpool_scheduler.serving.facts import ServicePlan
 
 HOLD_S = 60.0
-"""Fewer replicas must have been enough for so long before there are fewer."""
+"""Delay before the number of replicas is reduced, in seconds."""
 
 
 def needed(plan: ServicePlan, in_flight: int) -> int:
-    """Return how many replicas requests in flight ask for, within the limits; at least one.
+    """Return the number of replicas for these requests in flight, within the limits; at least one.
 
     >>> plan = ServicePlan(least=0, most=3, per_replica=4)
     >>> [needed(plan, requests) for requests in (0, 4, 5, 8, 9, 100)]
@@ -22,9 +22,9 @@ def needed(plan: ServicePlan, in_flight: int) -> int:
 def scaled(
     plan: ServicePlan, in_flight: int, now: float, wanted: int, enough_since: float | None
 ) -> tuple[int, float | None]:
-    """Return how many replicas are wanted now, and since when fewer would be enough.
+    """Return the desired number of replicas, and since when fewer would be enough.
 
-    More are wanted at once, fewer when that has held for ``HOLD_S``.
+    It rises immediately and falls after fewer have been enough for ``HOLD_S``.
 
     >>> plan = ServicePlan(least=1, most=3, per_replica=4)
     >>> scaled(plan, 9, 0.0, 1, None), scaled(plan, 1, 10.0, 3, None)

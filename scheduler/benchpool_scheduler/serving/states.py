@@ -1,4 +1,4 @@
-"""The life of a service and of its replicas, as literal tables.
+"""Life cycle of a service and of its replicas, as literal tables.
 
 >>> mode_after(ServiceMode.ASLEEP, ServiceSign.REQUEST)
 <ServiceMode.AWAKE: 'awake'>
@@ -16,29 +16,29 @@ from benchpool_scheduler.contract.jobs import State
 
 
 class ServiceMode(StrEnum):
-    """What a service wants to be."""
+    """Desired mode of a service."""
 
     AWAKE = "awake"
     """It has replicas."""
     ASLEEP = "asleep"
-    """It has none; the next request wakes it."""
+    """It has no replicas; the next request wakes it."""
     STOPPED = "stopped"
-    """It has none until somebody wakes it; requests do not."""
+    """It has no replicas; only an authorized user can wake it, requests do not."""
 
 
 class ServiceSign(StrEnum):
-    """What happens to a service."""
+    """Event that may change the mode of a service."""
 
     REQUEST = "request"
-    """Somebody opened its address."""
+    """A request reached its address."""
     IDLE = "idle"
-    """Nobody has asked it anything for its idle time."""
+    """No request came for its idle time."""
     SLEEP = "sleep"
-    """Somebody who may told it to sleep."""
+    """An authorized user put it to sleep."""
     WAKE = "wake"
-    """Somebody who may told it to wake."""
+    """An authorized user woke it."""
     STOP = "stop"
-    """Somebody who may told it to answer nobody."""
+    """An authorized user stopped it."""
 
 
 MODES: Mapping[ServiceMode, Mapping[ServiceSign, ServiceMode]] = MappingProxyType(
@@ -62,25 +62,25 @@ MODES: Mapping[ServiceMode, Mapping[ServiceSign, ServiceMode]] = MappingProxyTyp
         ),
     }
 )
-"""A sign that is not here changes nothing."""
+"""Transitions of the mode; other events change nothing."""
 
 
 def mode_after(mode: ServiceMode, sign: ServiceSign) -> ServiceMode:
-    """Return what a service wants to be after a sign."""
+    """Return the desired mode of a service after an event."""
     return MODES[mode].get(sign, mode)
 
 
 class ReplicaPhase(StrEnum):
-    """Where a replica is."""
+    """Phase of a replica."""
 
     WAITING = "waiting"
     """Its job waits in the queue, was preempted, or is paused."""
     STARTING = "starting"
-    """Its program runs, and does not answer yet."""
+    """Its program runs but does not answer yet."""
     READY = "ready"
     """It answers, and gets requests."""
     LEAVING = "leaving"
-    """It gets no new requests, and is stopped when it has answered those it has."""
+    """It gets no new requests, and is stopped when it has answered its open ones."""
     ENDED = "ended"
     """Its job has ended."""
 
@@ -97,15 +97,15 @@ PHASES: Mapping[State, ReplicaPhase] = MappingProxyType(
         State.CANCELLED: ReplicaPhase.ENDED,
     }
 )
-"""By the state of its job, for one that does not answer and is not told to leave."""
+"""Phases by the state of the job, for a replica that neither answers nor leaves."""
 
 
 def phase_of(state: State, *, answers: bool, leaves: bool) -> ReplicaPhase:
-    """Return where a replica is.
+    """Return the phase of a replica.
 
     Args:
-        state: Of its job. ``answers``: its readiness path did, when it was last asked.
-        leaves: It was told to.
+        state: State of its job. ``answers``: whether its last readiness check succeeded.
+        leaves: Whether it is leaving.
 
     >>> phase_of(State.RUNNING, answers=True, leaves=False)
     <ReplicaPhase.READY: 'ready'>

@@ -1,6 +1,6 @@
-"""How a service is, in words.
+"""Condition of a service, in words.
 
-The sentences are read by whoever opens its address, lists services, or looks at one.
+The sentences are shown at its address, in lists of services, and on its page.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchpool_scheduler.serving.states import ReplicaPhase, ServiceMode, Servic
 
 @dataclass(frozen=True, slots=True)
 class ServiceCondition:
-    """How a service is.
+    """Condition of a service.
 
     Attributes:
-        text: That and what happens next, in sentences.
+        text: The condition and the next step, in sentences.
         failures: Replicas of this version that ended by themselves, in a row.
-        retry_at: When another is begun after those, epoch seconds; None for at once.
+        retry_at: When another begins after those, epoch seconds; None for immediately.
     """
 
     state: ServiceState
@@ -33,7 +33,7 @@ class ServiceCondition:
 
 
 class LeavingReason(StrEnum):
-    """Why a replica ends, as its job says it."""
+    """Why a replica ends, as its job reports it."""
 
     ASLEEP = "Its service sleeps: the next request wakes it."
     STOPPED = "Its service was stopped."
@@ -56,7 +56,7 @@ def why_leaving(mode: ServiceMode, version: int, newest: int) -> str:
 
 
 def why_mode(sign: ServiceSign, by: str, why: str = "") -> str:
-    """Return why a service is in the mode that a sign has brought it into.
+    """Return why a service is in the mode that an event caused.
 
     >>> why_mode(ServiceSign.STOP, "ada", "the node goes away"), why_mode(ServiceSign.IDLE, "")
     ('ada stopped it: the node goes away.', 'Nobody asked it anything for its idle time.')
@@ -82,12 +82,12 @@ def condition(
     problem: str,
     unreached: str = "",
 ) -> ServiceCondition:
-    """Return how a service is.
+    """Return the condition of a service.
 
     Args:
         said: Why it is in its mode. ``waits``: why its first waiting replica waits.
         failed: How its newest failure ended. ``problem``: why a replica could not begin.
-        unreached: What keeps a program from being reached, where something may.
+        unreached: Why the program may be unreachable; empty if nothing is known.
     """
     plan = standing.plan
     if standing.mode is ServiceMode.STOPPED:

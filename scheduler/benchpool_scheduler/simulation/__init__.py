@@ -1,8 +1,8 @@
-"""Runs scheduling cases through the product's own decision core (``benchpool simulate``).
+"""Run scheduling cases through the product's own decision core (``benchpool simulate``).
 
-A case is a cluster at an instant, the work in it, and what must come of it. Nothing is simulated
-twice: the passes are those of ``core.plan``, only their commands take effect at once.
-``cases`` reads, ``passes`` runs, ``outcomes`` compares, ``report`` prints.
+A case holds a cluster at one instant, its jobs, and the expected result. The passes are those of
+``core.plan``; the only simulated part is that commands take effect immediately. ``cases`` reads,
+``passes`` runs, ``outcomes`` compares, ``report`` prints.
 """
 
 from benchpool_scheduler.simulation.report import run, run_shares

@@ -1,4 +1,4 @@
-"""Reads scheduling cases (formats, section 1) into snapshots of the core."""
+"""Read scheduling cases (formats, section 1) into snapshots of the core."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped, whole_seconds
 
 ABILITIES = ("fractions", "elastic", "topology", "types", "consolidation")
-"""Optional abilities that a case may ask for."""
+"""Optional abilities that a case may require."""
 
 CASE_KEYS = (
     *("version", "case", "title", "requires", "policy", "topology", "nodes", "projects", "users"),
@@ -56,7 +56,7 @@ TRAIN_POOL = "train"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must come of one job; None is not compared."""
+    """Expected result of one job; fields that are None are not compared."""
 
     state: str | None
     workers: int | None
@@ -66,10 +66,10 @@ class Expected:
 
 @dataclass(slots=True)
 class _Free:
-    """What is left of a node while its running workers are seated in the order of the file.
+    """Free GPUs of a node while its running workers are placed in the order of the file.
 
     Attributes:
-        whole: GPUs that nobody holds. ``parts``: the others by project and thousandths left.
+        whole: Free whole GPUs. ``parts``: partly used GPUs by project and thousandths left.
     """
 
     whole: list[GpuId]
@@ -83,7 +83,7 @@ class _Free:
         return tuple(taken)
 
     def take_part(self, project: ProjectName, part: int) -> tuple[GpuId, ...] | None:
-        """Return a GPU of the project that has this part left, else the next GPU."""
+        """Return a GPU of the project with enough thousandths left, else the next free GPU."""
         for gpu, (owner, left) in self.parts.items():
             if owner == project and left >= part:
                 self.parts[gpu] = owner, left - part
@@ -95,12 +95,12 @@ class _Free:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case; ``snapshot`` is None when it needs an ability that this build lacks.
+    """One case; ``snapshot`` is None when the case needs an ability that this build lacks.
 
     Attributes:
-        missing: The first ability that is needed and lacking.
-        rounds: Passes within which the expectation must be reached; ``stable``: further passes in
-            which nothing may change.
+        missing: The first required ability that this build lacks.
+        rounds: Maximum number of passes until the expected result. ``stable``: number of further
+            passes in which nothing may change.
         preempted: Exact set of jobs that must be stopped or lose workers; None: not compared.
     """
 
@@ -119,7 +119,7 @@ def load(path: Path, abilities: Sequence[str]) -> list[Case]:
     """Return the cases of a file.
 
     Raises:
-        InvalidInput: The file cannot be used; the sentence names key, file and nearest known key.
+        InvalidInput: The file is invalid; the message names key, file and the nearest known key.
     """
     cases = [_case(document, path, abilities) for document in documents.load(path)]
     names = [case.name for case in cases]
@@ -183,7 +183,7 @@ def _snapshot(case: Mapped) -> Snapshot:
 
 
 def _check(snapshot: Snapshot, where: str) -> None:
-    """Refuse what the core would refuse, naming file and case."""
+    """Reject what the core would reject, and name file and case."""
     try:
         tree = Tree(snapshot.projects)
         for age, job in enumerate(snapshot.jobs):
@@ -193,7 +193,7 @@ def _check(snapshot: Snapshot, where: str) -> None:
 
 
 def policy_of(value: object, where: str) -> Policy:
-    """Return the policy that a mapping of its settings describes."""
+    """Return the policy described by a mapping of settings."""
     settings = Mapped.of(value, where, POLICY_KEYS)
     policy = Policy()
     numbers = {name: settings.number(name, getattr(policy, name)) for name in settings.values}
@@ -241,7 +241,7 @@ def _project(value: object, where: str) -> Project:
 
 
 def _without_quota(values: Iterable[object]) -> set[ProjectName]:
-    """Return the names of the projects for which no quota is written."""
+    """Return the names of the projects without a written quota."""
     return {
         ProjectName(str(value["name"]))
         for value in values
@@ -321,7 +321,7 @@ def _job(value: object, free: dict[NodeName, _Free], where: str) -> JobFacts:
 
 
 def _gpus(job: Mapped) -> tuple[int, int | None]:
-    """Return GPUs per worker, and the thousandths of its one GPU where it asks for a part."""
+    """Return the GPUs per worker, and the thousandths of its GPU if the job requests a fraction."""
     gpus = job.values.get("gpus", 1)
     if not isinstance(gpus, float):
         return job.whole("gpus", 1), None
@@ -338,7 +338,7 @@ def _held(
     least: int,
     free: dict[NodeName, _Free],
 ) -> tuple[Worker, ...]:
-    """Return the workers of a job that holds GPUs, taking them from ``free`` in order."""
+    """Return the workers of a job that holds GPUs, taking the GPUs from ``free`` in order."""
     names = [NodeName(name) for name in job.texts("nodes")]
     if activity is Activity.QUEUED:
         if names or job.values.get("running_workers"):

@@ -1,4 +1,4 @@
-"""Checks the division into fair shares alone (formats, section 1; R4, R5)."""
+"""Check the division into fair shares alone (formats, section 1; R4, R5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLAIM_KEYS = ("name", "quota", "weight", "limit", "priority", "demand")
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """One division, and what must come out."""
+    """One division and its expected result."""
 
     name: str
     total: int
@@ -29,7 +29,7 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """What came out of a division."""
+    """Result of a division."""
 
     name: str
     result: str
@@ -82,7 +82,7 @@ def _demand(project: Mapped) -> Demand:
 
 
 def check(division: Division) -> Divided:
-    """Divide, and compare."""
+    """Run the division and compare its result with the expectation."""
     amounts, rest = divide(division.total, division.siblings)
     shares = dict(zip(division.names, amounts, strict=True))
     differences = [

@@ -1,4 +1,4 @@
-"""Reads YAML documents with closed keys: a key that is not known is named with its nearest kin."""
+"""Read YAML documents with a closed set of keys; errors suggest the nearest known key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchpool_scheduler.errors import InvalidInput
 T = TypeVar("T")
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The C part of PyYAML, which its wheels have, takes a ninth of the time."""
+"""YAML loader: PyYAML's C loader, included in its wheels, needs a ninth of the time."""
 
 
 def load(path: Path) -> list[object]:
     """Return the documents of a file.
 
     Raises:
-        InvalidInput: It cannot be read, or is no YAML.
+        InvalidInput: The file cannot be read or is not valid YAML.
     """
     try:
         with path.open(encoding="utf-8") as file:
@@ -38,10 +38,10 @@ def load(path: Path) -> list[object]:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """One mapping of a document, and where it stands for the reader.
+    """Mapping of a document, with its position for error messages.
 
     Attributes:
-        where: For sentences, e.g. ``cases.yaml, case borrow, job a``.
+        where: Position for messages, e.g. ``cases.yaml, case borrow, job a``.
     """
 
     values: Mapping[str, object]
@@ -49,7 +49,9 @@ class Mapped:
 
     @classmethod
     def of(cls, value: object, where: str, keys: Iterable[str]) -> Mapped:
-        """Check that ``value`` is a mapping with no other keys than these."""
+        """Return ``value`` as a ``Mapped``. Errors: InvalidInput for no mapping or an unknown
+        key.
+        """
         if not isinstance(value, Mapping):
             raise InvalidInput(f"{where} must be a mapping of keys to values, not {value!r}")
         known = list(keys)
@@ -61,12 +63,12 @@ class Mapped:
         return cls(dict(value), where)
 
     def wrong(self, key: str, wanted: str) -> InvalidInput:
-        """Return the error for a value that is not what the key takes."""
+        """Return the error for a value that the key does not accept."""
         value = self.values.get(key)
         return InvalidInput(f"{key} in {self.where} must be {wanted}, not {value!r}", field=key)
 
     def need(self, key: str) -> None:
-        """Check that the key is there."""
+        """Check that the key is present. Errors: InvalidInput."""
         if key not in self.values:
             raise InvalidInput(f"{self.where} lacks the key {key}; add it", field=key)
 
@@ -77,7 +79,7 @@ class Mapped:
         raise self.wrong(key, wanted)
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a text; needed when there is no default. A number is taken as its digits."""
+        """Return a text; required if there is no default. A number is returned as its digits."""
         if default is None:
             self.need(key)
         value = self.values.get(key, default)
@@ -86,15 +88,15 @@ class Mapped:
         return str(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """Return true or false."""
+        """Return a boolean."""
         return self._get(key, default, lambda v: isinstance(v, bool), "true or false")
 
     def whole(self, key: str, default: int, least: int = 0) -> int:
-        """Return a whole number that is not below ``least``."""
+        """Return an integer of at least ``least``."""
         return self._get(key, default, lambda v: is_whole(v, least), _whole(least))
 
     def number(self, key: str, default: float) -> float:
-        """Return a number that is not negative."""
+        """Return a non-negative number."""
         return self._get(key, default, is_number, "a number from 0")
 
     def maybe(self, key: str) -> float | None:
@@ -120,18 +122,18 @@ class Mapped:
         return value
 
     def choice(self, key: str, choices: Iterable[str], default: str) -> str:
-        """Return one of the words."""
+        """Return one of the allowed words."""
         words = list(choices)
         return self._get(key, default, lambda v: v in words, f"one of {', '.join(words)}")
 
 
 def is_whole(value: object, least: int) -> bool:
-    """Tell whether it is a whole number from ``least``."""
+    """Return whether the value is an integer of at least ``least``."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def is_number(value: object) -> bool:
-    """Tell whether it is a finite number that is not negative."""
+    """Return whether the value is a finite, non-negative number."""
     numeric = isinstance(value, int | float) and not isinstance(value, bool)
     return numeric and 0 <= value < float("inf")  # type: ignore[operator]
 
@@ -141,7 +143,7 @@ def _whole(least: int) -> str:
 
 
 def whole_seconds(limit: float | None) -> int | None:
-    """Return a time limit as a job asks for it, in whole seconds, rounded up.
+    """Return the time limit of a job in whole seconds, rounded up.
 
     >>> whole_seconds(59.5), whole_seconds(None)
     (60, None)

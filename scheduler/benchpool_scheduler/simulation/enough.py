@@ -1,8 +1,8 @@
-"""How many GPUs a recorded workload would have needed: in one pool, and in static shares.
+"""Number of GPUs that a recorded workload would have needed, in one pool and in static shares.
 
-Enough is the smallest number with which 95 % of the jobs would have waited at most so long. It is
-found by replaying the same jobs in pools of several sizes, by halving: between the largest job and
-the most GPUs that would be busy at once if nobody waited.
+The result is the smallest number with which 95 % of the jobs wait at most a given time. A bisection
+replays the same jobs in pools of several sizes. Its bounds are the largest job and the most GPUs
+that would be busy at the same time if no job waited.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 PART = 95
-"""In percent: so many of the jobs wait at most so long."""
+"""Share of the jobs whose wait must stay within the limit, in percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enough:
-    """What would have been enough.
+    """Smallest sufficient numbers of GPUs.
 
     Attributes:
-        pool: GPUs of one pool that is shared as this one is. ``static``: GPUs by project, where
-            each has a fixed share of its own.
+        pool: GPUs of one pool that is shared like this one. ``static``: GPUs by project, if each
+            project has a fixed share of its own.
     """
 
     pool: int
@@ -49,11 +49,11 @@ def enough(
     costs: Costs,
     wait_s: float,
 ) -> Enough:
-    """Find what would have been enough for these jobs.
+    """Return the smallest numbers of GPUs that suffice for these jobs.
 
     Args:
-        jobs: By submission, at least one. ``quotas``: of their projects; others have none.
-        wait_s: What 95 % of the jobs may wait, pauses and restarts included.
+        jobs: By submission, at least one. ``quotas``: of their projects; a missing one has none.
+        wait_s: Maximum wait of 95 % of the jobs, pauses and restarts included, in seconds.
 
     >>> two = [TraceJob(n, 0.0, 100.0, 1, p) for n, p in enumerate(("a", "b"))]
     >>> enough(two, {}, Policy(), Costs(), 10.0)
@@ -84,7 +84,7 @@ def _least(
     costs: Costs,
     wait_s: float,
 ) -> int:
-    """Return the fewest GPUs with which these jobs wait no longer."""
+    """Return the fewest GPUs with which the waits of these jobs stay within ``wait_s``."""
     low, high = max(job.gpus for job in jobs), most_at_once(jobs)
     while low < high:
         middle = (low + high) // 2
@@ -96,7 +96,7 @@ def _least(
 
 
 def most_at_once(jobs: Sequence[TraceJob]) -> int:
-    """Return the most GPUs that would be busy at once if no job waited.
+    """Return the most GPUs that would be busy at the same time if no job waited.
 
     >>> most_at_once([TraceJob(0, 0.0, 10.0, 4, "a"), TraceJob(1, 10.0, 5.0, 2, "a")])
     4

@@ -1,4 +1,4 @@
-"""Compares what came of a case with what must come of it."""
+"""Compare the result of a case with its expectation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CaseOutcome:
 
 
 def try_case(case: Case) -> CaseOutcome:
-    """Run a case and compare."""
+    """Run a case and compare its result."""
     if case.snapshot is None:
         return CaseOutcome(case, "skip", (f"needs {case.missing}",))
     played = play(case.snapshot, case.rounds)
@@ -65,7 +65,7 @@ def nodes_of(job: JobFacts) -> list[str]:
 
 
 def _domains(job: JobFacts, snapshot: Snapshot) -> set[str]:
-    """Return the label values of its nodes at the required level, else at the preferred one."""
+    """Return the topology labels of the job's nodes, at the required or the preferred level."""
     level = job.spec.required_level or job.spec.preferred_level
     if level is None or level == NODE_LEVEL:
         return set(nodes_of(job))

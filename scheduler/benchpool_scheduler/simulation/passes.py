@@ -1,4 +1,4 @@
-"""Runs passes over a case; between them every command takes effect at once (formats, section 1)."""
+"""Run passes over a case; every command takes effect before the next pass (formats, section 1)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchpool_scheduler.core.plan import decide
 
 @dataclass(slots=True)
 class Played:
-    """A case after some passes.
+    """State of a case after some passes.
 
     Attributes:
-        preempted: Jobs that were stopped or lost workers on the way.
+        preempted: Jobs that were stopped or lost workers.
         moved: Jobs that kept running on other nodes.
-        slowest_ms: The longest pass.
-        restless: The first pass in which something changed although nothing should; None so far.
-        broken: What the first plan that breaks a rule would do; empty so far.
+        slowest_ms: Duration of the longest pass, in milliseconds.
+        restless: The first pass with a change although none was due; None so far.
+        broken: Effects of the first plan that breaks a rule; empty so far.
     """
 
     snapshot: Snapshot
@@ -42,7 +42,7 @@ def play(snapshot: Snapshot, rounds: int) -> Played:
 
 
 def keep_still(played: Played, passes: int) -> None:
-    """Run further passes and note whether one of them does anything (R20)."""
+    """Run further passes and record whether one of them changes anything (R20)."""
     for _ in range(passes):
         before = played.snapshot
         step(played)

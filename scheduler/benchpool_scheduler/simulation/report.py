@@ -1,4 +1,4 @@
-"""What ``benchpool simulate`` prints, and its exit status."""
+"""Print the results of ``benchpool simulate``, and return its exit status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.simulation import cases, divisions
 from benchpool_scheduler.simulation.outcomes import CaseOutcome, nodes_of, try_case
 
 SUPPORTED = ("fractions", "elastic", "topology", "types", "consolidation")
-"""Optional abilities of this build; cases that need another are skipped by name."""
+"""Optional abilities of this build; cases that need another one are skipped by name."""
 
 Echo = Callable[[str], object]
 
@@ -29,10 +29,10 @@ def run(
     """Run the cases of some files and print a line for each.
 
     Returns:
-        0 when all hold, 1 when some case failed.
+        0 if all cases pass, 1 if a case failed.
 
     Raises:
-        InvalidInput: The input cannot be used (exit status 2).
+        InvalidInput: The input is invalid (exit status 2).
     """
     chosen = [c for path in files for c in cases.load(path, SUPPORTED) if case in (None, c.name)]
     if not chosen:

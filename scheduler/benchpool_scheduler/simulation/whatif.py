@@ -1,7 +1,7 @@
-"""What if, over a recorded workload: the same jobs replayed in two pools.
+"""What-if over a recorded workload: the same jobs replayed in two pools.
 
-The replay is that of ``benchpool replay``: the product's own core in virtual time, run times
-hidden. Only quotas, tree, policy and nodes differ between the two sides.
+The replay is that of ``benchpool replay``: the product's own core in virtual time, with hidden run
+times. Only quotas, tree, policy and nodes differ between the two sides.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Side:
 
     @property
     def gpus(self) -> int:
-        """Return the GPUs that train may use here."""
+        """Return the number of GPUs that the train pool may use."""
         return sum(max(0, len(node.gpus) - node.kept) for node in self.nodes if node.ready)
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How the jobs of one project fared, in hours; ``lost_gpu_h`` is restarts and lost progress."""
+    """Waits of the jobs of one project, in hours; ``lost_gpu_h`` is restarts and lost progress."""
 
     mean_wait_h: float
     p95_wait_h: float
@@ -92,12 +92,12 @@ class Replayed:
     """The same jobs on both sides.
 
     Attributes:
-        left_out: Jobs that are not replayed, because on one side they could never run.
-        projects: Those with jobs, in the order of their first submission.
-        waits: Why jobs wait longer after; ``short_waits``: the same of short jobs, ``pauses``: what
-            is behind the pauses.
-        refused: On each side, jobs that a budget of GPU-hours refused; they came again when the
-            next month began.
+        left_out: Jobs that are not replayed because they could never run on one side.
+        projects: Projects with jobs, in the order of their first submission.
+        waits: Causes of longer waits on the second side. ``short_waits``: the same for short jobs.
+            ``pauses``: causes of the pauses.
+        refused: On each side, jobs that a budget of GPU-hours rejected; they were submitted again
+            when the next month began.
     """
 
     before: Summary
@@ -121,11 +121,11 @@ def replay_both(
 
     Args:
         jobs: By submission.
-        span_s: Between which instants use is measured; None from the first submission to the last
+        span_s: Begin and end of the measured span; None: from the first submission to the last
             end.
 
     Raises:
-        InvalidInput: No job is left that could run on both sides.
+        InvalidInput: No job could run on both sides.
     """
     chosen = _chosen(jobs, (before, after))
     was, were = _play(chosen, before, costs, span_s)
@@ -153,13 +153,13 @@ def replay_on(
     """Replay the jobs on one side; see ``replay_both``.
 
     Raises:
-        InvalidInput: No job is left that could run here.
+        InvalidInput: No job could run here.
     """
     return _play(_chosen(jobs, (side,)), side, costs, span_s)[0]
 
 
 def _chosen(jobs: Sequence[TraceJob], sides: Sequence[Side]) -> list[tuple[TraceJob, int]]:
-    """Return the jobs that could run on all sides, and as how many workers."""
+    """Return the jobs that could run on all sides, with their numbers of workers."""
     fit = _Fit(sides)
     chosen = [(job, workers) for job in jobs if (workers := fit.workers_of(job)) is not None]
     if not chosen:
@@ -171,7 +171,7 @@ def _chosen(jobs: Sequence[TraceJob], sides: Sequence[Side]) -> list[tuple[Trace
 
 
 class _Fit:
-    """Tells as how many workers a job runs on both sides; asks once for jobs of one shape."""
+    """Cache of the number of workers for each shape of job, valid on both sides."""
 
     def __init__(self, sides: Iterable[Side]) -> None:
         self._sides = tuple(sides)
@@ -182,7 +182,7 @@ class _Fit:
         self._known: dict[tuple[str, int, int | None, str | None], int | None] = {}
 
     def workers_of(self, job: TraceJob) -> int | None:
-        """Return the number of workers, None for a job that one side could never run."""
+        """Return the number of workers, or None for a job that could never run on one side."""
         shape = (job.project, job.gpus, job.workers, job.user)
         if shape not in self._known:
             self._known[shape] = self._find(job)
@@ -247,11 +247,11 @@ def play_on(
     costs: Costs,
     clock: ReplayClock | None = None,
 ) -> list[Run]:
-    """Return what became of each job on a side.
+    """Return the run of each job on a side.
 
     Args:
         jobs: By submission, each with its number of workers; all of them can run here.
-        clock: Meters what is held; a new one by default.
+        clock: Meters the held GPUs; a new one by default.
     """
     runs = [Run.of(index, job, workers) for index, (job, workers) in enumerate(jobs)]
     first_s = runs[0].job.submit_s

@@ -1,4 +1,4 @@
-"""Why jobs fare worse on one side of a what-if, counted from the two replays of them."""
+"""Causes of longer waits and more pauses on one side of a what-if, counted from its two replays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from enum import Enum
 from benchpool_scheduler.simulation.replay.engine import Run
 
 Pair = tuple[Run, Run]
-"""One job before and after."""
+"""Runs of one job in the first and in the second replay."""
 
 
 class PauseKind(Enum):
-    """What a pause after meets, by what is at that moment before."""
+    """Kind of a pause in the second replay, by the simultaneous state in the first replay."""
 
     OF_WAITING = "the job that is paused waits"
     OF_ENDED = "it has ended"
@@ -25,12 +25,13 @@ class PauseKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PauseCauses:
-    """What is behind the pauses of the second replay.
+    """Causes of the pauses in the second replay.
 
     Attributes:
-        before: Pauses on each side. ``gpus_before``: the GPUs that the paused jobs held, in all.
-        lost_before: GPU seconds that came to nothing.
-        kinds: The pauses after, by their kind.
+        before: Pauses in the first replay; ``after`` in the second.
+        gpus_before: GPUs that the paused jobs held, in all.
+        lost_before: GPU-seconds lost by the pauses.
+        kinds: The pauses of the second replay, by their kind.
     """
 
     before: int
@@ -44,13 +45,13 @@ class PauseCauses:
 
 @dataclass(frozen=True, slots=True)
 class WaitCauses:
-    """Why jobs wait longer in the second replay.
+    """Causes of longer waits in the second replay.
 
     Attributes:
-        jobs: All. ``longer``: those that wait longer.
-        paused: Of these, those that are paused more often. ``later``: others that start later.
-        passed: Of the latter, those that would have had their GPUs already when a job holds GPUs
-            that waits at that moment before: it goes first.
+        jobs: Number of all jobs. ``longer``: jobs that wait longer.
+        paused: Of these, jobs that are paused more often. ``later``: other jobs that start later.
+        passed: Of the latter, jobs that were overtaken. In the first replay they would have their
+            GPUs already, when another job that still waits there holds GPUs in the second.
     """
 
     jobs: int
@@ -61,7 +62,7 @@ class WaitCauses:
 
 
 def pause_causes(pairs: Sequence[Pair]) -> PauseCauses:
-    """Return what is behind the pauses of all jobs of both replays, in the order of the trace."""
+    """Return the causes of the pauses of all jobs of both replays, in the order of the trace."""
     was, then = [before for before, _ in pairs], [after for _, after in pairs]
     kinds = Counter(
         _kind(before, None if claimant is None else pairs[claimant][0], at_s)
@@ -89,7 +90,7 @@ def _kind(victim: Run, claimant: Run | None, at_s: float) -> PauseKind:
 
 
 def wait_causes(pairs: Sequence[Pair], all_pairs: Sequence[Pair]) -> WaitCauses:
-    """Return why some of these jobs wait longer; ``all_pairs`` are those of the whole replay."""
+    """Return the causes of some jobs' longer waits; ``all_pairs`` covers the whole replay."""
     longer = [(was, then) for was, then in pairs if then.wait_s > was.wait_s]
     calm = [(was, then) for was, then in longer if then.preemptions <= was.preemptions]
     starts = [
@@ -105,17 +106,17 @@ def wait_causes(pairs: Sequence[Pair], all_pairs: Sequence[Pair]) -> WaitCauses:
 
 
 def _waits(run: Run, at_s: float) -> bool:
-    """Tell whether a job holds nothing just before an instant, and has not ended."""
+    """Return whether a job that has not ended holds nothing just before an instant."""
     return at_s <= run.end_s and not any(begin < at_s <= end for begin, end in run.held)
 
 
 def _waits_on(run: Run, at_s: float) -> bool:
-    """Tell whether a job holds nothing from an instant on, and has not ended."""
+    """Return whether a job that has not ended holds nothing from an instant on."""
     return at_s < run.end_s and not any(begin <= at_s < end for begin, end in run.held)
 
 
 def _ahead(before: Run, after: Run) -> Iterator[tuple[float, float]]:
-    """Yield from when until when a job runs after and waits before."""
+    """Yield the spans in which a job runs in the second replay and waits in the first."""
     for begin, end in after.held:
         at = begin
         for other_begin, other_end in before.held:
@@ -125,7 +126,7 @@ def _ahead(before: Run, after: Run) -> Iterator[tuple[float, float]]:
 
 
 def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return spans, given by their begin, as spans that do not overlap.
+    """Merge overlapping spans, which are sorted by their begin.
 
     >>> _merged([(0, 2), (1, 3), (5, 6)])
     [(0, 3), (5, 6)]

@@ -1,4 +1,4 @@
-"""Writes a snapshot as a scheduling case (formats, section 1), so that a failure can be tried."""
+"""Write a snapshot as a scheduling case (formats, section 1), to reproduce a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_scheduler.core.model import (
 )
 
 BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour", "preemptions_last_day")
-"""Facts that a case cannot say; they stand in a comment."""
+"""Facts that a case has no key for; they are written as a comment."""
 
 
 def as_case(pool: Snapshot, name: str = "found") -> str:

@@ -1,5 +1,5 @@
-"""Sweeps as pure decisions: which values come next, what is stopped early, when it is enough.
+"""Sweeps as pure decisions: the next values, early stopping, and the end.
 
-Nothing is remembered here. What comes next follows from the plan and from the table of its trials,
-so that a service that starts anew goes on as if it had never stopped.
+No state is kept here. The next step follows from the plan and the table of its trials, so that a
+restarted service continues without a difference.
 """

@@ -1,4 +1,4 @@
-"""An array is a sweep of task numbers: what each of its tasks finds in its environment."""
+"""Arrays: sweeps of task numbers, with environment variables for each task."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from benchpool_scheduler.contract.sweeps import (
 from benchpool_scheduler.errors import InvalidInput
 
 PREFIXES = ("BENCHPOOL_ARRAY", "SLURM_ARRAY")
-"""Each variable is there under both: our name, and that which programs from Slurm read."""
+"""Prefixes of each variable: our own, and the one that programs from Slurm read."""
 
 
 def check(plan: SweepPlan) -> None:
-    """Refuse an array that has other values than task numbers. Errors: InvalidInput."""
+    """Reject an array with values other than task numbers. Errors: InvalidInput."""
     of = plan.parameters.get(TASK)
     numbers = of.values if isinstance(of, ListedValues) else []
     good = bool(numbers) and len(plan.parameters) == 1 and plan.method is SweepMethod.GRID
@@ -36,8 +36,8 @@ def variables(array: str, plan: SweepPlan, values: Mapping[str, Scalar]) -> dict
     """Return the variables of a task.
 
     Args:
-        array: Id of the sweep that the array is.
-        values: Those of the trial that the task is.
+        array: Sweep ID of the array.
+        values: Values of the task's trial.
 
     >>> plan = SweepPlan({TASK: ListedValues([4, 6, 8])}, array=True)
     >>> found = variables("k7", plan, {TASK: 6})
@@ -59,6 +59,6 @@ def variables(array: str, plan: SweepPlan, values: Mapping[str, Scalar]) -> dict
 
 
 def _step(tasks: Sequence[int]) -> int:
-    """Return what lies between two tasks where that is the same for all, else 1."""
+    """Return the step between two tasks if it is the same for all, else 1."""
     steps = {after - before for before, after in pairwise(tasks)}
     return steps.pop() if len(steps) == 1 else 1

@@ -1,4 +1,4 @@
-"""What a sweep costs, as far as it can be told before it begins."""
+"""Cost of a sweep, estimated before it begins."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class SweepCost:
 def cost(
     plan: SweepPlan, trial_hours: float, trial_steps: int | None, gpus: int, at_once: int
 ) -> SweepCost:
-    """Return what a sweep costs at most, with what early stopping is expected to spare.
+    """Return the maximum cost of a sweep, less the expected savings of early stopping.
 
     Args:
-        trial_hours: Of a trial that goes to its end, which has ``trial_steps``.
-        gpus: Of a trial. ``at_once``: so many run at a time.
+        trial_hours: Hours of a trial that runs to its end, which has ``trial_steps``.
+        gpus: GPUs of a trial. ``at_once``: number of trials that run at a time.
 
     >>> from benchpool_scheduler.contract.sweeps import ListedValues
     >>> cost(SweepPlan({"lr": ListedValues([1, 2, 3])}), 2.0, None, gpus=4, at_once=2)

@@ -1,4 +1,4 @@
-"""What a sweep does now: which trials begin, which are stopped early, and whether it is enough."""
+"""Next step of a sweep: the trials to begin, the trials to stop early, and the reason to end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState, is_better,
 
 
 class EnoughReason(StrEnum):
-    """Why no further trial begins."""
+    """Reason why no further trial begins."""
 
     ALL_TRIED = "all-tried"
     STOPPED = "stopped"
@@ -25,17 +25,17 @@ class EnoughReason(StrEnum):
 
 
 FAILURES_IN_A_ROW = 5
-"""After so many trials that failed one after the other from the first on, no further one begins."""
+"""Number of failed trials in a row, from the first on, after which no further trial begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepActs:
-    """What is to be done.
+    """Actions for a sweep.
 
     Attributes:
-        begin: The values of each trial to begin, numbered on from those there are.
+        begin: The values of each trial to begin, numbered on from the existing ones.
         stop: Numbers of open trials to stop early.
-        enough: Why no further trial begins, None while some will.
+        enough: Why no further trial begins, None while more will begin.
         over: No trial is open, and none will begin.
     """
 
@@ -46,11 +46,11 @@ class SweepActs:
 
 
 def next_acts(plan: SweepPlan, trials: Sequence[SweepTrial], *, stopped: bool = False) -> SweepActs:
-    """Return what a sweep does next.
+    """Return the next actions of a sweep.
 
     Args:
         trials: All so far, in the order of their numbers.
-        stopped: Its owner wants no further trial.
+        stopped: Its owner ended the sweep.
 
     Errors: those of ``proposals.propose``.
     """
@@ -72,7 +72,7 @@ def next_acts(plan: SweepPlan, trials: Sequence[SweepTrial], *, stopped: bool = 
 def enough_reason(
     plan: SweepPlan, trials: Sequence[SweepTrial], *, stopped: bool = False
 ) -> EnoughReason | None:
-    """Return why no further trial begins, None while some will."""
+    """Return why no further trial begins, or None while more will begin."""
     return EnoughReason.STOPPED if stopped else _enough(plan, trials)
 
 
@@ -102,7 +102,7 @@ def _enough(plan: SweepPlan, trials: Sequence[SweepTrial]) -> EnoughReason | Non
     if plan.patience is not None and _since_the_best(plan, trials) >= plan.patience:
         return EnoughReason.PATIENCE
     ended = [one for one in trials if one.state is not TrialState.OPEN]
-    ended = [] if plan.array else ended  # the tasks of an array say nothing about each other
+    ended = [] if plan.array else ended  # the tasks of an array are independent of each other
     if len(ended) >= FAILURES_IN_A_ROW and all(one.state is TrialState.FAILED for one in ended):
         return EnoughReason.FAILURES
     return EnoughReason.ALL_TRIED if len(trials) >= proposals.size(plan) else None
@@ -117,7 +117,7 @@ def _reached(plan: SweepPlan, trials: Sequence[SweepTrial]) -> bool:
 
 
 def _since_the_best(plan: SweepPlan, trials: Sequence[SweepTrial]) -> int:
-    """Return how many trials ended after the best one was begun."""
+    """Return the number of trials that ended after the best one was begun."""
     best = ranked(trials, plan.goal)[:1]
     ended = [one for one in trials if one.state is not TrialState.OPEN]
     return sum(one.number > best[0].number for one in ended) if best else 0

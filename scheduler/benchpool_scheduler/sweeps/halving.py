@@ -1,8 +1,8 @@
-"""Which trials are stopped early: asynchronous successive halving, in its stopping form.
+"""Early stopping of trials: asynchronous successive halving, in its stopping form.
 
 Li et al., *A System for Massively Parallel Hyperparameter Tuning* (MLSys 2020), section 3.2. A
-trial is judged once at each rung, when it comes there, against those that came there before it. So
-nobody waits for others, and what was decided does not change when more arrive.
+trial is judged once at each rung, on arrival, against the trials that arrived there before it. So
+no trial waits for another, and later arrivals do not change a decision.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from benchpool_scheduler.sweeps.trials import SweepTrial, TrialPoint, TrialState
 def to_stop(
     trials: Sequence[SweepTrial], rule: EarlyStopping, goal: SweepGoal
 ) -> tuple[SweepTrial, ...]:
-    """Return the open trials that do worse than the rule allows.
+    """Return the open trials that are worse than the rule allows.
 
-    A figure that is not a number is worse than all others.
+    A value that is not a number is worse than all others.
 
     >>> def trial(number, value):
     ...     return SweepTrial(number, {}, TrialState.OPEN, (TrialPoint(10, value, at=number),))
@@ -37,10 +37,10 @@ def to_stop(
 
 
 def share_of_work(rule: EarlyStopping, steps: int) -> float:
-    """Return how much of all trials' work is done where the rule stops as many as it can.
+    """Return the share of all trials' work that is done if the rule stops as many as it can.
 
     Args:
-        steps: Of a trial that goes to its end.
+        steps: Steps of a trial that runs to its end.
 
     >>> share_of_work(EarlyStopping(first=10, factor=2), steps=40)
     0.5
@@ -54,7 +54,7 @@ def share_of_work(rule: EarlyStopping, steps: int) -> float:
 
 
 def _rungs(trial: SweepTrial, rule: EarlyStopping) -> Iterator[int]:
-    """Return the rungs that a trial has come to."""
+    """Yield the rungs that a trial has reached."""
     last = trial.points[-1].step if trial.points else -1
     step = rule.first
     while step <= last:
@@ -83,7 +83,7 @@ def _falls(
 
 
 def _at(trial: SweepTrial, step: int) -> TrialPoint | None:
-    """Return what a trial reported when it came to a step, None where it has not."""
+    """Return the report of a trial when it reached a step, or None before that."""
     return next((point for point in trial.points if point.step >= step), None)
 
 

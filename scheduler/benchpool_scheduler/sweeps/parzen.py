@@ -1,7 +1,7 @@
-"""Values near what did well so far, by Optuna's sampler; it is given our table each time.
+"""Propose values near the best ones so far with Optuna's sampler, from our own table of trials.
 
-Optuna keeps no record: no database of its own, nothing to lose, and what it proposes follows from
-the plan and the trials alone.
+Optuna keeps no record and has no database of its own. Its proposal depends only on the plan and the
+trials.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from benchpool_scheduler.contract.swept_values import checked
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState
 
 FIRST_DRAWN = 10
-"""So many trials are drawn before what did well says anything (Optuna's own default)."""
+"""Number of trials with random values before the sampler uses results (Optuna's own default)."""
 
 
 def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scalar]:
     """Return the values of the next trial."""
-    import optuna  # takes half a second and 60 MiB, which sweeps alone shall cost
+    import optuna  # takes half a second and 60 MiB, which only sweeps should cost
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     seed = zlib.crc32(f"{plan.seed}/{len(trials)}".encode())
@@ -50,7 +50,7 @@ def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scala
 def _distribution(optuna: Any, of: SweptValues) -> Any:
     kinds = optuna.distributions
     if isinstance(of, ListedValues):
-        # By place: values that are equal to Python (1, True, 1.0) stay apart.
+        # Keyed by position: values that are equal to Python (1, True, 1.0) stay apart.
         return kinds.CategoricalDistribution(range(len(of.values)))
     if of.whole:
         return kinds.IntDistribution(int(of.low), int(of.high), log=of.log)
@@ -63,7 +63,7 @@ def _known(
     parameters: Mapping[str, SweptValues],
     space: Mapping[str, Any],
 ) -> Any:
-    """Return a trial as Optuna knows it, None where it teaches nothing."""
+    """Return a trial in Optuna's form, or None if it has no information for the sampler."""
     states, value = optuna.trial.TrialState, trial.value
     if trial.state is TrialState.OPEN:
         state, value = states.RUNNING, None

@@ -1,4 +1,4 @@
-"""Which values the next trial has: those of a grid in turn, drawn ones, or near what did well."""
+"""Values of the next trial: the next of a grid, random ones, or values near the best ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_scheduler.sweeps.trials import SweepTrial
 
 
 def check(plan: SweepPlan) -> None:
-    """Refuse a plan that cannot be carried out. Errors: InvalidInput, with the field's name."""
+    """Reject a plan that cannot be carried out. Errors: InvalidInput, with the field's name."""
     for name, of in plan.parameters.items():
         checked(of, name)
     size(plan)
@@ -52,9 +52,9 @@ _ASKED = {
 
 
 def size(plan: SweepPlan) -> int:
-    """Return how many trials a plan has at most.
+    """Return the maximum number of trials of a plan.
 
-    Errors: InvalidInput where it cannot be told, or is too much.
+    Errors: InvalidInput if the number is unknown or too large.
 
     >>> size(SweepPlan({"lr": ListedValues([0.1, 0.2]), "seed": ListedValues([0, 1, 2])}))
     6
@@ -77,9 +77,9 @@ def size(plan: SweepPlan) -> int:
 
 
 def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scalar] | None:
-    """Return the values of the next trial, None when there is none.
+    """Return the values of the next trial, or None if there is none.
 
-    The same plan and the same trials have the same answer.
+    The same plan and the same trials give the same values.
 
     Errors: InvalidInput for a plan that cannot be carried out.
     """
@@ -134,7 +134,7 @@ def grid_values(of: SweptValues, name: str) -> list[Scalar]:
 
 
 def drawn(of: SweptValues, drawing: random.Random) -> Scalar:
-    """Return one of the values, drawn evenly on their scale."""
+    """Return one of the values, drawn uniformly on their scale."""
     if isinstance(of, ListedValues):
         return drawing.choice(of.values)
     if of.whole and not of.log:
@@ -143,7 +143,7 @@ def drawn(of: SweptValues, drawing: random.Random) -> Scalar:
 
 
 def _between(of: ValueRange, share: float) -> int | float:
-    """Return the number at this share of the way, exact at both ends."""
+    """Return the number at this share of the range, exact at both ends."""
     if of.log:
         found = of.low * math.exp(share * math.log(of.high / of.low))
     else:

@@ -1,4 +1,4 @@
-"""A trial: one run of a sweep, and what is known of it."""
+"""Trials: single runs of a sweep, with their reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.sweeps import Scalar, SweepGoal
 
 
 class TrialState(StrEnum):
-    """Where a trial stands. One that was paused is open: it goes on as the same trial."""
+    """State of a trial. A paused trial is open and is resumed as the same trial."""
 
     OPEN = "open"
     DONE = "done"
@@ -22,7 +22,7 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrialPoint:
-    """What a trial reported: step, figure, and when, in seconds."""
+    """Report of a trial: step, value, and its time in seconds."""
 
     step: int
     value: float
@@ -31,12 +31,12 @@ class TrialPoint:
 
 @dataclass(frozen=True, slots=True)
 class SweepTrial:
-    """A trial.
+    """One run of a sweep.
 
     Attributes:
         number: From 0, in the order in which they began.
-        points: What it reported of the sweep's figure, in the order of steps, each step once.
-        gpu_hours: Used so far.
+        points: Its reports of the sweep's metric, in the order of steps, each step once.
+        gpu_hours: GPU-hours used so far.
     """
 
     number: int
@@ -47,12 +47,12 @@ class SweepTrial:
 
     @property
     def value(self) -> float | None:
-        """The last figure that is a number; None where there is none."""
+        """The last value that is a number; None if there is none."""
         return next((one.value for one in reversed(self.points) if math.isfinite(one.value)), None)
 
 
 def is_better(one: float, other: float, goal: SweepGoal) -> bool:
-    """Tell whether a figure is better than another.
+    """Return whether a value is better than another.
 
     >>> is_better(0.1, 0.2, SweepGoal.MINIMIZE)
     True
@@ -61,9 +61,9 @@ def is_better(one: float, other: float, goal: SweepGoal) -> bool:
 
 
 def ranked(trials: Iterable[SweepTrial], goal: SweepGoal) -> list[SweepTrial]:
-    """Return those that have a figure, the best first, the earlier first of equal ones.
+    """Return the trials with a value, the best first, the earlier first of equal ones.
 
-    Those that were stopped early count with what they had reached, behind those that went on.
+    Trials that were stopped early count with their last value, behind the trials that continued.
     """
     sign = 1 if goal is SweepGoal.MINIMIZE else -1
     told = [(trial, value) for trial in trials if (value := trial.value) is not None]

@@ -1,4 +1,4 @@
-"""What is said of a sweep and of its trials, in sentences."""
+"""Sentences about a sweep and its trials."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def standing(
     size: int,
     enough: EnoughReason | None,
 ) -> str:
-    """Return where a sweep stands.
+    """Return the progress of a sweep.
 
     >>> standing(SweepPlan({}, metric="loss"), [SweepTrial(0, {}, TrialState.OPEN)], 6, None)
     '1 of 6 trials begun: 1 under way. No trial has reported loss yet.'
@@ -81,7 +81,7 @@ def standing(
 
 
 def one_of(plan: SweepPlan) -> str:
-    """Return what one run of a sweep is called, and one of an array.
+    """Return the word for one run of a sweep or of an array.
 
     >>> one_of(SweepPlan({})), one_of(SweepPlan({}, array=True))
     ('trial', 'task')
@@ -92,11 +92,11 @@ def one_of(plan: SweepPlan) -> str:
 def forecast(
     trials: int, cost: SweepCost | None, at_once: int, quota: int | None, *, array: bool = False
 ) -> str:
-    """Return what a sweep would cost.
+    """Return the expected cost of a sweep.
 
     Args:
-        at_once: So many trials run at a time, where that is known to be ``quota``'s doing.
-        array: They are the tasks of an array.
+        at_once: Number of trials that run at a time; ``quota`` is given if it sets this number.
+        array: The trials are the tasks of an array.
 
     >>> forecast(20, SweepCost(38.0, 6.0), 4, None)
     '20 trials, about 38.0 GPU-hours; 6 h if 4 run at a time.'

@@ -1,4 +1,4 @@
-"""The graphs that Airflow runs in these tests."""
+"""DAGs that Airflow runs in these tests."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from benchpool_scheduler.client import steps
 
 PYTHON = sys.executable
 RESULTS = os.environ["BENCHPOOL_TEST_RESULTS"]
-"""A folder that the pool sees."""
+"""Folder for results that the pool can read."""
 
 BEGINNING = datetime(2026, 1, 1)  # noqa: DTZ001  # Airflow's own zone
 USUAL: dict[str, Any] = {"schedule": None, "start_date": BEGINNING, "catchup": False}
 
 
 class SentTwice(BenchpoolJobOperator):
-    """As after a worker that was lost between sending and writing it down."""
+    """Operator that repeats its submission, as after a worker lost before it recorded the job."""
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send, and do all of it again in the same try."""
+        """Send the job, and repeat everything in the same try."""
         with self.hook.get_conn() as pool:
             steps.send(pool, self.step_of(context["ti"]))
         return super().execute(context)

@@ -1,4 +1,4 @@
-"""The first step: leaves what the second one reads."""
+"""First step: writes the input of the second step."""
 
 import os
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The note at a job's end: three numbers, a sentence of diagnosis, one change; pure.
+"""The note at a job's end: three numbers, a sentence of diagnosis, one change. Pure.
 
-``rules`` is the table, ``note`` the door: from the numbers that are kept of a job to what is said.
-The idea is that of jobstats (Princeton), seen in its documentation; thresholds are our own.
+``rules`` is the table. Entry point: ``note`` makes the text from the kept numbers of a job. The
+idea is that of jobstats (Princeton), seen in its documentation; thresholds are our own.
 """
 
 from benchpool_scheduler.accounting.job_notes.finished import FinishedJob as FinishedJob

@@ -1,6 +1,6 @@
-"""What the rules say: a sentence of what was measured, and one change.
+"""Advice of the rules: a sentence about the measurement, and one change.
 
-An option that is named is one of ``submit`` and ``%%train``, with a value that this pool can give.
+A named option is one of ``submit`` and ``%%train``, with a value that this pool can provide.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from benchpool_scheduler.accounting.job_notes.finished import FinishedJob
 from benchpool_scheduler.contract.options import FLAGS
 
 MORE = 1.25
-"""Of what was too little so many times as much is advised; of what was enough it is kept free."""
+"""Safety factor: advised size over the used or requested size."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteAdvice:
-    """What is said: ``text`` the diagnosis, ``change`` what to do, ``option`` how to say it."""
+    """Advice: ``text`` the diagnosis, ``change`` the remedy, ``option`` the option for it."""
 
     text: str
     change: str
@@ -26,7 +26,7 @@ class NoteAdvice:
 
 
 def driver_errors(job: FinishedJob) -> NoteAdvice:
-    """The driver saw errors."""
+    """Return the advice for a job with GPU driver errors."""
     return NoteAdvice(
         f"The driver reported {phrases.count(job.measured.xids, 'error')} of its GPUs.",
         f"Tell those who look after the pool; `benchpool show {job.short_id}` names the machines.",
@@ -34,7 +34,7 @@ def driver_errors(job: FinishedJob) -> NoteAdvice:
 
 
 def gpu_memory_full(job: FinishedJob) -> NoteAdvice:
-    """It failed with the memory of a GPU full."""
+    """Return the advice for a job that failed with full GPU memory."""
     text = f"It failed, and the memory of a GPU had been full to {_percent(job.gpu_memory)}."
     larger = _model(job, above=job.measured.gpu_memory_total_gib)
     if larger is None:
@@ -48,7 +48,7 @@ def gpu_memory_full(job: FinishedJob) -> NoteAdvice:
 
 
 def memory_full(job: FinishedJob) -> NoteAdvice:
-    """A worker used all memory that it had asked for."""
+    """Return the advice for a job with a worker that used all its requested memory."""
     used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
     wanted = ceil(MORE * max(used, asked))
     text = f"A worker used {used:.1f} GiB of memory, of {asked:g} that it had asked for."
@@ -61,7 +61,7 @@ def memory_full(job: FinishedJob) -> NoteAdvice:
 
 
 def never_used(job: FinishedJob) -> NoteAdvice:
-    """No GPU did anything."""
+    """Return the advice for a job that used none of its GPUs."""
     return NoteAdvice(
         f"{_its_gpus(job)} ran hardly any kernel: busy {_busy(job)}.",
         "See on your bench whether `torch.cuda.is_available()` is true, and move model and data "
@@ -70,7 +70,7 @@ def never_used(job: FinishedJob) -> NoteAdvice:
 
 
 def idle_gpus(job: FinishedJob) -> NoteAdvice:
-    """Some GPUs did nothing."""
+    """Return the advice for a job with some unused GPUs."""
     told, spec = job.measured, job.spec
     idle = told.gpus - told.busy_gpus
     text = f"{idle} of its {told.gpus} GPUs ran no kernel."
@@ -90,7 +90,7 @@ def idle_gpus(job: FinishedJob) -> NoteAdvice:
 
 
 def lost_to_pauses(job: FinishedJob) -> NoteAdvice:
-    """Pauses discarded much."""
+    """Return the advice for a job that lost much work to pauses."""
     told = job.measured
     part = phrases.percent(told.lost_s / told.held_s)
     return NoteAdvice(
@@ -102,7 +102,7 @@ def lost_to_pauses(job: FinishedJob) -> NoteAdvice:
 
 
 def slow_start(job: FinishedJob) -> NoteAdvice:
-    """A long time before the first kernel."""
+    """Return the advice for a job with a long time before the first kernel."""
     return NoteAdvice(
         f"It held {_gpus(job)} for {_time(job.measured.before_s)} before the first kernel ran.",
         "Prepare once, before it is sent, what it prepares then: each new start does it again.",
@@ -110,7 +110,7 @@ def slow_start(job: FinishedJob) -> NoteAdvice:
 
 
 def long_tail(job: FinishedJob) -> NoteAdvice:
-    """A long time after the last kernel."""
+    """Return the advice for a job with a long time after the last kernel."""
     return NoteAdvice(
         f"It held {_gpus(job)} for {_time(job.measured.after_s)} after the last kernel had run.",
         "Let it end after its last step, and do on your bench what needs no GPU.",
@@ -118,7 +118,7 @@ def long_tail(job: FinishedJob) -> NoteAdvice:
 
 
 def cpus_full(job: FinishedJob) -> NoteAdvice:
-    """The processors hold the GPUs up."""
+    """Return the advice for a job whose processors slow the GPUs down."""
     given, used = job.measured.cpus, job.used_cpus or 0.0
     text = (
         f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and {used:.1f} of {_cpus(given)}"
@@ -135,7 +135,7 @@ def cpus_full(job: FinishedJob) -> NoteAdvice:
 
 
 def one_cpu(job: FinishedJob) -> NoteAdvice:
-    """One process does what several could."""
+    """Return the advice for a job that uses one processor where it could use several."""
     given = job.measured.cpus
     which, several = (f"one of {_cpus(given)}", ceil(given) - 1) if given else ("one CPU", 4)
     return NoteAdvice(
@@ -145,7 +145,7 @@ def one_cpu(job: FinishedJob) -> NoteAdvice:
 
 
 def reads_disks(job: FinishedJob) -> NoteAdvice:
-    """Disks hold the GPUs up."""
+    """Return the advice for a job whose disk reads slow the GPUs down."""
     return NoteAdvice(
         f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and each worker read "
         f"{job.read_mb_s or 0.0:.0f} MB/s from disks.",
@@ -154,7 +154,7 @@ def reads_disks(job: FinishedJob) -> NoteAdvice:
 
 
 def waits(job: FinishedJob) -> NoteAdvice:
-    """Neither GPUs nor processors nor disks did much."""
+    """Return the advice for a job with little use of GPUs, processors and disks."""
     return NoteAdvice(
         f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and its processors and disks hardly: "
         "it waited for something else.",
@@ -163,7 +163,7 @@ def waits(job: FinishedJob) -> NoteAdvice:
 
 
 def over_the_network(job: FinishedJob) -> NoteAdvice:
-    """Workers lay apart that could have been together."""
+    """Return the advice for a job whose workers were farther apart than necessary."""
     return NoteAdvice(
         f"Its {job.spec.workers} workers lay on {job.measured.nodes} machines, and its GPUs were "
         f"busy {_busy(job)}.",
@@ -173,7 +173,7 @@ def over_the_network(job: FinishedJob) -> NoteAdvice:
 
 
 def stops_between(job: FinishedJob) -> NoteAdvice:
-    """Long times without a kernel between others."""
+    """Return the advice for a job with long times without a kernel."""
     return NoteAdvice(
         f"Between its first and its last kernel {_gpus(job)} stood still for "
         f"{_time(job.measured.between_s)} of {_time(job.measured.ran_s)}.",
@@ -182,7 +182,7 @@ def stops_between(job: FinishedJob) -> NoteAdvice:
 
 
 def uneven(job: FinishedJob) -> NoteAdvice:
-    """GPUs that were busy to different parts."""
+    """Return the advice for a job with GPUs of different activity."""
     told = job.measured
     return NoteAdvice(
         f"One of its {told.gpus} GPUs was busy {_percent(told.most_activity)} of the time, another "
@@ -192,7 +192,7 @@ def uneven(job: FinishedJob) -> NoteAdvice:
 
 
 def small_kernels(job: FinishedJob) -> NoteAdvice:
-    """Kernels that use a small part of a GPU."""
+    """Return the advice for a job with kernels that use a small part of a GPU."""
     return NoteAdvice(
         f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, but on {_percent(job.sm_activity)} of "
         "the multiprocessors.",
@@ -204,7 +204,7 @@ def small_kernels(job: FinishedJob) -> NoteAdvice:
 
 
 def large_gpu(job: FinishedJob) -> NoteAdvice:
-    """A smaller GPU would have held it."""
+    """Return the advice for a job that would have fitted on a smaller GPU."""
     model = smaller_model(job) or ""
     return NoteAdvice(
         f"It used {job.measured.gpu_memory_gib or 0.0:.1f} of "
@@ -215,7 +215,7 @@ def large_gpu(job: FinishedJob) -> NoteAdvice:
 
 
 def cpus_unused(job: FinishedJob) -> NoteAdvice:
-    """It asked for processors that it did not use."""
+    """Return the advice for a job with unused processors."""
     used, asked = job.used_cpus or 0.0, job.spec.cpus
     return NoteAdvice(
         f"Of {_cpus(asked)}{_each(job)} it used {used:.1f} on average.",
@@ -225,7 +225,7 @@ def cpus_unused(job: FinishedJob) -> NoteAdvice:
 
 
 def memory_unused(job: FinishedJob) -> NoteAdvice:
-    """It asked for memory that it did not use."""
+    """Return the advice for a job with unused memory."""
     used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
     return NoteAdvice(
         f"Of {asked:g} GiB of memory{_each(job)} it used {used:.1f} at most.",
@@ -235,7 +235,7 @@ def memory_unused(job: FinishedJob) -> NoteAdvice:
 
 
 def far_limit(job: FinishedJob) -> NoteAdvice:
-    """Its time limit was far away."""
+    """Return the advice for a job that ended long before its time limit."""
     limit_s, ran_s = job.spec.time_limit_s or 0, job.measured.ran_s
     wanted = ceil(2 * ran_s / 600) * 10
     return NoteAdvice(
@@ -246,7 +246,7 @@ def far_limit(job: FinishedJob) -> NoteAdvice:
 
 
 def smaller_model(job: FinishedJob) -> str | None:
-    """Return the smallest model of the pool that would have held a job, if it is smaller."""
+    """Return the smallest sufficient GPU model of the pool, or None if it is not smaller."""
     used, had = job.measured.gpu_memory_gib, job.measured.gpu_memory_total_gib
     if used is None or had is None or not used:
         return None
@@ -254,7 +254,7 @@ def smaller_model(job: FinishedJob) -> str | None:
 
 
 def _model(job: FinishedJob, *, above: float | None, below: float = float("inf")) -> str | None:
-    """Return the model with the least memory between two bounds, of those not asked for."""
+    """Return the model with the least memory between two bounds, among those not requested."""
     if above is None:
         return None
     others = [it for it in job.pool.models if it not in job.spec.gpu_models]

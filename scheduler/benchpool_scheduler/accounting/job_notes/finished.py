@@ -1,4 +1,4 @@
-"""What rules are given: an ended job, what was measured of it, and what the pool has."""
+"""Input of the rules: an ended job, its measurements, and the sizes of the pool."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from benchpool_scheduler.contract.job_usage import JobMeasurements
 from benchpool_scheduler.contract.spec import JobSpec
 
 MEASURED = 0.9
-"""What was measured for a smaller part of the time than this is used by no rule."""
+"""Minimum share of the time that a measurement must cover to be used by a rule."""
 
 MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSizes:
-    """What a job may ask for in this pool: an advice never names more.
+    """Largest possible requests in this pool; advice never exceeds them.
 
     Attributes:
-        cpus: Processor cores of the largest machine for training, None for no bound that is known;
-            ``memory_gib``: memory likewise. ``gpus``: GPUs of it.
-        models: GiB of the GPUs for training, by their model, where it is known.
+        cpus: Processor cores of the largest machine for training, None if no bound is known;
+            ``memory_gib``: memory likewise. ``gpus``: its GPUs.
+        models: Memory of the GPUs for training in GiB, by model, if known.
     """
 
     cpus: float | None = None
@@ -35,8 +35,8 @@ class FinishedJob:
     """An ended job.
 
     Attributes:
-        short_id: Its id as commands take it. ``failed``: it ended with an error.
-        spec: What it asked for.
+        short_id: Its ID in commands. ``failed``: it ended with an error.
+        spec: Its request.
     """
 
     short_id: str
@@ -47,14 +47,14 @@ class FinishedJob:
 
     @property
     def used_cpus(self) -> float | None:
-        """Processor cores that one worker used on average; None where that was not measured."""
+        """Average processor cores used per worker; None if not measured."""
         told = self.measured
         enough = told.worker_s > 0 and told.worker_covered_s >= MEASURED * told.worker_s
         return told.cpu_s / told.worker_covered_s if enough else None
 
     @property
     def read_mb_s(self) -> float | None:
-        """Megabytes that one worker read from disks in a second, on average."""
+        """Average disk reads per worker, in MB/s."""
         told = self.measured
         if told.read_bytes is None or self.used_cpus is None:
             return None
@@ -62,7 +62,7 @@ class FinishedJob:
 
     @property
     def gpu_memory(self) -> float | None:
-        """What part of its GPU's memory was in use at most; None where it was not measured."""
+        """Peak share of its GPU memory in use; None if not measured."""
         told = self.measured
         if told.gpu_memory_gib is None or not told.gpu_memory_total_gib:
             return None
@@ -70,12 +70,12 @@ class FinishedJob:
 
     @property
     def sm_activity(self) -> float | None:
-        """Share of the multiprocessors at work while a kernel ran; None where not measured."""
+        """Share of active multiprocessors while a kernel ran; None if not measured."""
         told = self.measured
         if not told.active_s or told.sm_covered_s < MEASURED * told.covered_s:
             return None
         return min(told.sm_active_s / told.active_s, 1.0)
 
     def quiet(self, seconds: float | None) -> float:
-        """Return what part of the last attempt so long a time is."""
+        """Return this time as a share of the last attempt."""
         return (seconds or 0.0) / self.measured.ran_s if self.measured.ran_s else 0.0

@@ -1,4 +1,4 @@
-"""From what is kept of an ended job to its note."""
+"""Make the note of an ended job from its kept numbers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from benchpool_scheduler.contract.job_usage import JobUsage, UsageFigure
 
 FIGURES = 3
 LEAST_SAMPLES = 10
-"""Of fewer samples of a GPU only that is said which one sample can tell."""
+"""Number of samples per GPU below which only rules that need fewer samples apply."""
 
 SHORT_S = 300.0
-"""Of a job that ran for less, few samples are no fault of who measures."""
+"""Run time below which few samples are expected, in seconds."""
 
 SIMULATED = "Its GPUs were simulated: they were as busy as its processors."
 
 
 def note(job: FinishedJob, id_: str) -> JobUsage:
-    """Return the note of a job; what was not measured is not said, and a rule that needs it fails.
+    """Return the note of a job; it omits unmeasured values, and rules that need them do not apply.
 
     Args:
-        id_: The whole id.
+        id_: The whole ID.
     """
     told = job.measured
     rule, text, change, option = _found(job)
@@ -42,12 +42,12 @@ def note(job: FinishedJob, id_: str) -> JobUsage:
 
 
 def unmeasured(id_: str) -> JobUsage:
-    """Return what is said of a job of which nothing is known."""
+    """Return the note of a job without measurements."""
     return JobUsage(job=id_, figures=[], text="What it used was not measured.")
 
 
 def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
-    """Return the name of the rule that holds, the sentence, the change and its option."""
+    """Return the name of the rule that applies, the diagnosis, the change and its option."""
     told = job.measured
     doubt = _doubt(job)
     for rule in RULES:
@@ -65,7 +65,7 @@ def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
 
 
 def _unknown_processors(job: FinishedJob) -> str:
-    """Return that no rule could look at processors, where they were not measured enough."""
+    """Return a sentence if the processors were not measured enough for the rules, else ""."""
     told = job.measured
     if job.used_cpus is not None:
         return ""
@@ -76,7 +76,7 @@ def _unknown_processors(job: FinishedJob) -> str:
 
 
 def _doubt(job: FinishedJob) -> str:
-    """Return why no average can be told of a job; empty where one can."""
+    """Return why a job has no meaningful averages; empty if it has."""
     told = job.measured
     if told.ran_s < SHORT_S and (not told.covered_s or told.samples < LEAST_SAMPLES):
         return f"It ran for {phrases.duration(told.ran_s)}, too shortly to say more."
@@ -89,7 +89,7 @@ def _doubt(job: FinishedJob) -> str:
 
 
 def _figures(job: FinishedJob) -> Iterator[UsageFigure]:
-    """Yield the numbers that were measured, the most telling first."""
+    """Yield the measured numbers, the most important first."""
     told, used = job.measured, job.used_cpus
     if told.covered_s:
         simulated = " (simulated)" if told.simulated else ""

@@ -1,6 +1,6 @@
-"""The rules by which a note at a job's end is found: a table, looked through from the top.
+"""Rules for the note at a job's end: a table in order of precedence.
 
-Each rule is a pure function of what was measured. The first that holds is told.
+Each rule is a pure function of the measurements. The first rule that applies gives the note.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from benchpool_scheduler.accounting.job_notes.finished import FinishedJob
 from benchpool_scheduler.phrases import percent
 
 LONG_S = 600.0
-"""A time without kernels that is shorter than this is not worth a change."""
+"""Time without kernels below which no change is advised, in seconds."""
 
 ONE_CORE = (0.9, 1.25)
-"""Between so many cores on average a worker is said to have used one."""
+"""Bounds of the average core count at which a worker counts as using one core."""
 
 FEW_MB_S = 10.0
-"""Who reads less than this in a second does not wait for disks."""
+"""Read rate below which a job does not wait for disks, in MB/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteRule:
-    """One finding.
+    """One rule.
 
     Attributes:
-        name: Its name on the wire. ``when``: the condition in words, for the reference, with
+        name: Its name in the API. ``when``: the condition in words, for the reference, with
             ``{}`` for the threshold.
-        threshold: The number that decides, handed to ``holds``.
-        samples: Least number of samples of a GPU, so that it is looked at.
-        advises: What is said, and what to do otherwise.
-        simulated: It says nothing of what GPUs did, so it holds for simulated ones too.
+        threshold: The threshold passed to ``holds``.
+        samples: Minimum number of samples per GPU.
+        advises: Function that returns the diagnosis and the change.
+        simulated: The rule does not use GPU activity, so it also applies to simulated GPUs.
     """
 
     name: str
@@ -55,7 +55,7 @@ class NoteRule:
         return self.when.format(f"{self.threshold:g}" if whole else percent(self.threshold))
 
     def finds(self, job: FinishedJob) -> bool:
-        """Tell whether it holds for a job, and enough was measured to say so."""
+        """Return whether the rule applies to a job and enough was measured for it."""
         told = job.measured
         looked_at = told.samples >= self.samples and (self.simulated or not told.simulated)
         return looked_at and self.holds(job, self.threshold)
@@ -203,4 +203,4 @@ RULES: Sequence[NoteRule] = (
     NoteRule("far-limit", "its time limit was {} times as long as it ran, or more",
              4, 60, _far_limit, advice.far_limit, simulated=True),
 )  # fmt: skip
-"""What failed first, then what held GPUs idle, then what could have been smaller."""
+"""Rules in their order: failures first, then idle GPUs, then sizes that could be smaller."""

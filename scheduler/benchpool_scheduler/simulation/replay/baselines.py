@@ -1,11 +1,11 @@
-"""What others do: the policies that a replay is compared with.
+"""Baseline policies that a replay is compared with.
 
-``static``: a fixed partition for every project; inside it first come, first served, and a job that
-does not fit is skipped. ``fifo``: one queue for all, strictly first come, first served: the first
-job that does not fit holds up those behind it. Neither ever preempts.
+``static``: a fixed partition for every project. Inside it the order is first come, first served,
+and a job that does not fit is skipped. ``fifo``: one queue for all, strictly first come, first
+served; the first job that does not fit blocks the jobs behind it. Neither policy ever preempts.
 
-On nodes, a worker goes to the node with the fewest free GPUs that has room (best fit); the
-partitions of ``static`` are numbers of GPUs, not of nodes.
+On nodes, a worker is placed on the node with the fewest sufficient free GPUs (best fit). The
+partitions of ``static`` are numbers of GPUs, independent of nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Places:
         self._held: dict[int, list[int]] = {}
 
     def take(self, run: Run) -> bool:
-        """Give the job its GPUs, if all its workers have room; tell whether they have."""
+        """Assign GPUs to all workers of the job, or to none, and return whether they fit."""
         if self.total < run.job.gpus:
             return False
         each = run.job.gpus // run.workers
@@ -49,7 +49,7 @@ class Places:
         return min(fitting)[1] if fitting else None
 
     def give_back(self, run: Run) -> None:
-        """Free what the job has."""
+        """Free the GPUs of the job."""
         for node in self._held.pop(run.index):
             self.free[node] += run.job.gpus // run.workers
         self.total += run.job.gpus
@@ -66,19 +66,19 @@ class Fifo:
 
     @property
     def waiting(self) -> bool:
-        """Tell whether anything waits."""
+        """Return whether anything waits."""
         return bool(self.queue)
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """A job is new."""
+        """Record a new job."""
         self.queue.append(run)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Its GPUs are free."""
+        """Free the GPUs of an ended job."""
         self.places.give_back(run)
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
-        """Start from the front until one does not fit."""
+        """Start jobs from the front of the queue until one does not fit."""
         while self.queue and self.places.take(self.queue[0]):
             clock.start(self.queue.popleft(), now_s)
 
@@ -89,10 +89,10 @@ class Static:
     wake_s = None
 
     def __init__(self, pool: ReplayPool, quotas: Mapping[str, int], runs: Sequence[Run]) -> None:
-        """Make the partitions.
+        """Create the partitions.
 
         Raises:
-            InvalidInput: They do not fit the pool, or a job does not fit its partition.
+            InvalidInput: The partitions do not fit the pool, or a job does not fit its partition.
         """
         whole = sum(quotas.values())
         if whole > pool.gpus:
@@ -116,25 +116,25 @@ class Static:
 
     @property
     def waiting(self) -> bool:
-        """Tell whether anything waits where something has changed."""
+        """Return whether a job waits in a partition that has changed."""
         return any(self.queues[name] for name in self._changed)
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """A job is new."""
+        """Record a new job."""
         self.queues[run.job.project].append(run)
         self._changed[run.job.project] = None
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Its partition has room."""
+        """Free the GPUs of an ended job in its partition."""
         self.places.give_back(run)
         self.free[run.job.project] += run.job.gpus
         if len(self.places.free) == 1:
             self._changed[run.job.project] = None
-        else:  # on nodes, what fits may change for everybody
+        else:  # on nodes, the fit may change for every project
             self._changed.update(dict.fromkeys(self.queues))
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
-        """Start, by submission, what fits."""
+        """Start the jobs that fit, by submission."""
         for name in self._changed:
             self.queues[name] = [
                 run for run in self.queues[name] if not self._start(run, clock, now_s)

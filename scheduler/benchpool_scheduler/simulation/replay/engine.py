@@ -1,9 +1,9 @@
-"""The virtual clock of a replay: submissions, ends, pauses and what they cost.
+"""The virtual clock of a replay: submissions, ends, pauses and their costs.
 
-Events of one instant are one batch: first the ends, then the submissions, then one pass. A pass
-runs when something waits, also when a protection runs out that could have held something back
-(R19). Every command takes effect at once, so the grace period costs nothing here; what a pause
-costs is what ``Costs`` says.
+Events of one instant form one batch: first the ends, then the submissions, then one pass. A pass
+runs when a job waits, and when a protection expires that could have delayed a preemption (R19).
+Every command takes effect immediately, so the grace period costs nothing here; ``Costs`` defines
+the cost of a pause.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one preemption costs its job, in seconds of its run time (formats, section 2).
+    """Costs of one preemption for its job, in seconds of its run time (formats, section 2).
 
     Attributes:
-        restart_s: From a resume until it makes progress again.
-        lost_progress_s: Mean progress since the last checkpoint; never more than it made.
+        restart_s: Time from a resume until the job makes progress again.
+        lost_progress_s: Mean progress since the last checkpoint; at most the progress made.
     """
 
     restart_s: float = 60.0
@@ -33,16 +33,17 @@ class Costs:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One job on its way through the replay.
+    """One job in the replay.
 
     Attributes:
-        left_s: Run time that is still to be made; ``started_s``: its present start, None when it
-            holds nothing; ``working_s``: from when on it makes progress.
-        attempt: How often it was started.
-        lost_gpu_s: GPU seconds held without lasting progress: restarts and lost progress.
-        refused: A budget of GPU-hours refused its submission, and it came again.
-        held: From when until when each start held its GPUs; all but the last ended with a pause.
-        made_way_for: For each pause the index of the job that got the room, None for no one job.
+        left_s: Remaining run time. ``started_s``: its present start, None while it holds nothing.
+            ``working_s``: the time from which it makes progress.
+        attempt: Number of its starts.
+        lost_gpu_s: GPU-seconds held without lasting progress: restarts and lost progress.
+        refused: A budget of GPU-hours rejected its submission, and it was submitted again.
+        held: Begin and end of each span in which it held its GPUs; all but the last ended with a
+            pause.
+        made_way_for: For each pause the index of the claimant; None without a single claimant.
     """
 
     index: int
@@ -67,31 +68,31 @@ class Run:
 
     @property
     def wait_s(self) -> float:
-        """Return all time not spent making progress (formats, section 2)."""
+        """Return all time without progress (formats, section 2)."""
         return max(0.0, self.end_s - self.job.submit_s - self.job.duration_s)
 
     @property
     def jct_s(self) -> float:
-        """Return its completion time: from submission to end."""
+        """Return the completion time, from submission to end."""
         return self.end_s - self.job.submit_s
 
 
 class Decider(Protocol):
-    """A policy. It learns of a job's run time only by ``ended``."""
+    """Interface of a policy, which learns a job's run time only by ``ended``."""
 
     @property
     def waiting(self) -> bool:
-        """Tell whether anything waits."""
+        """Return whether anything waits."""
 
     @property
     def wake_s(self) -> float | None:
-        """Return when its answer may change although nothing happens."""
+        """Return the time when the decision may change without an event."""
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """A job is new."""
+        """Record a new job."""
 
     def ended(self, run: Run, now_s: float) -> None:
-        """A running job has done its work; its GPUs are free."""
+        """Record that a running job has finished and its GPUs are free."""
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Start and pause jobs through the clock."""
@@ -99,7 +100,7 @@ class Decider(Protocol):
 
 @dataclass(slots=True)
 class Meter:
-    """GPU seconds held, and lost, between two instants.
+    """GPU-seconds held, and lost, between two instants.
 
     Attributes:
         until_s: None for no end.
@@ -113,13 +114,13 @@ class Meter:
     _at_s: float = 0.0
 
     def change(self, gpus: int, now_s: float) -> None:
-        """So many GPUs more, or less, are held from now on."""
+        """Change the number of held GPUs by ``gpus`` from now on."""
         self.held_gpu_s += self.held * self._inside(self._at_s, now_s)
         self.held += gpus
         self._at_s = now_s
 
     def lose(self, gpus: int, from_s: float, until_s: float) -> float:
-        """Count held GPU seconds as lost; return all of them, also those outside."""
+        """Count GPU-seconds inside the meter's span as lost, and return the whole loss."""
         self.lost_gpu_s += gpus * self._inside(from_s, until_s)
         return gpus * (until_s - from_s)
 
@@ -130,10 +131,10 @@ class Meter:
 
 @dataclass(slots=True)
 class ReplayClock:
-    """Carries out what a policy decides, and knows when every job ends.
+    """Clock that carries out the decisions of a policy and knows the end of every job.
 
     Attributes:
-        pass_ms: How long each pass took, in milliseconds of real time.
+        pass_ms: Duration of each pass, in milliseconds of real time.
     """
 
     costs: Costs
@@ -142,7 +143,7 @@ class ReplayClock:
     _ends: list[tuple[float, int, int, Run]] = field(default_factory=list)
 
     def start(self, run: Run, now_s: float) -> None:
-        """Start a job, or resume it; a resume makes no progress for ``restart_s``."""
+        """Start or resume a job; a resumed job makes no progress for ``restart_s``."""
         resumes = run.attempt > 0
         run.attempt += 1
         run.started_s = now_s
@@ -153,13 +154,13 @@ class ReplayClock:
         heapq.heappush(self._ends, (run.working_s + run.left_s, run.index, run.attempt, run))
 
     def pause(self, run: Run, now_s: float, claimant: int | None = None) -> float:
-        """Preempt a running job: it keeps its progress, less what it had not saved.
+        """Preempt a running job, which keeps its progress except the unsaved part.
 
         Args:
-            claimant: Index of the job that gets the room.
+            claimant: Index of the job that gets the GPUs.
 
         Returns:
-            How many seconds of this start came to nothing: its restart and what was not saved.
+            Lost seconds of this start: its restart and its unsaved progress.
         """
         started_s = self._leave(run, now_s)
         made_s = max(0.0, now_s - run.working_s)
@@ -173,7 +174,7 @@ class ReplayClock:
         return restart_until_s - started_s + lost_s
 
     def next_end_s(self) -> float:
-        """Return when the next job ends; infinite when none runs."""
+        """Return the time of the next end; infinite when no job runs."""
         while self._ends:
             end_s, _, attempt, run = self._ends[0]
             if run.attempt == attempt and run.started_s is not None:
@@ -182,7 +183,7 @@ class ReplayClock:
         return math.inf
 
     def end_next(self) -> Run:
-        """End the job whose end is next, and return it."""
+        """End the job with the earliest end, and return it."""
         end_s, _, _, run = heapq.heappop(self._ends)
         started_s = self._leave(run, end_s)
         run.lost_gpu_s += self.meter.lose(run.job.gpus, started_s, run.working_s)
@@ -200,7 +201,7 @@ class ReplayClock:
 
 
 def play(runs: Sequence[Run], decider: Decider, clock: ReplayClock) -> None:
-    """Run all jobs to their ends; ``runs`` are by submission."""
+    """Run all jobs to their ends; ``runs`` are ordered by submission."""
     position = 0
     while (
         position < len(runs)

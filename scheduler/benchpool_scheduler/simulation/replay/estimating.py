@@ -1,9 +1,9 @@
-"""How true estimates of starts would have been over a recorded workload (R22).
+"""Accuracy of the start estimates over a recorded workload (R22).
 
-The trace is replayed with the core. Now and then every job that waits gets its estimate, as the
-service would give it: run times are those of jobs that have ended by then, ranges are by what came
-of earlier estimates. Each is counted before it teaches anything. What the forecast cannot know,
-what is submitted later, is in the result.
+The core replays the trace. At intervals every waiting job gets the estimate that the service would
+give it. Run times come from jobs that have ended by then; ranges come from the results of earlier
+estimates. Each estimate is counted before the calibration learns from it. The result includes the
+error from later submissions, which the forecast cannot know.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed, kind_of
 from benchpool_scheduler.simulation.replay.pools import ReplayPool
 
 EVERY_S = 1800.0
-"""So often, in the time of the trace, jobs that wait are asked about."""
+"""Interval between two rounds of estimates for waiting jobs, in seconds of the trace."""
 PASSES = 64
-"""Fewer than the service makes: a replay asks thousands of times."""
+"""Maximum passes of one forecast; fewer than in the service, since a replay makes thousands."""
 
 
 class Estimating(Guaranteed):
-    """The guaranteed policy, asked every half hour when its waiting jobs will start.
+    """The guaranteed policy, with an estimate for its waiting jobs every half hour.
 
     Args:
-        calibration: Learns what came of it.
-        judged_from_s: Estimates made before only teach; they are not counted.
+        calibration: Learns the results of the estimates.
+        judged_from_s: Earlier estimates only train the calibration; they are not counted.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Estimating(Guaranteed):
         self._asked: dict[JobId, float] = {}
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Also forget when the job was asked about."""
+        """Record the end, and forget the estimate times of the job."""
         self._asked.pop(JobId(str(run.index)), None)
         super().ended(run, now_s)
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
-        """Decide, and ask now and then."""
+        """Decide, and make estimates when they are due."""
         super().decide(clock, now_s)
         if self.waiting and now_s >= self._next_s:
             self._next_s = now_s + EVERY_S

@@ -1,7 +1,7 @@
-"""What no schedule could beat: lower bounds on completion, an upper bound on use.
+"""Bounds that hold for every schedule: on completion from below, on use from above.
 
-All of them hold for any scheduler, also one that knows every run time beforehand, preempts at no
-cost and is bound by no quota, no node and no gang. They are therefore not always within reach.
+They hold for any scheduler, including one that knows every run time beforehand, preempts at no cost
+and is bound by no quota, node or gang. They are therefore not always reachable.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 
 def mean_jct_s(jobs: Sequence[TraceJob], gpus: int) -> float:
-    """Return a floor of the mean completion time (submission to end), in seconds.
+    """Return a lower bound of the mean completion time (submission to end), in seconds.
 
-    The larger of two bounds. No job ends sooner than its run time after its submission: the mean
-    run time. And a pool of N GPUs does no more than one machine that is N times as fast, on which
-    a job of g GPUs and run time d takes ``g * d / N``; there the rule of the shortest remaining
-    time is optimal (L. Schrage, "A proof of the optimality of the shortest remaining processing
-    time discipline", Operations Research 16, 1968). The relaxation to one fast machine is that of
-    W. Eastman, S. Even, I. Isaacs, "Bounds for the optimal scheduling of n jobs on m processors",
-    Management Science 11, 1964.
+    It is the larger of two bounds. The first is the mean run time, since no job ends sooner than
+    its run time after its submission. For the second, a pool of N GPUs does no more than one
+    machine that is N times as fast, on which a job of g GPUs and run time d takes ``g * d / N``.
+    There the rule of the shortest remaining time is optimal (L. Schrage, "A proof of the optimality
+    of the shortest remaining processing time discipline", Operations Research 16, 1968). The
+    relaxation to one fast machine is that of W. Eastman, S. Even, I. Isaacs, "Bounds for the
+    optimal scheduling of n jobs on m processors", Management Science 11, 1964.
 
     Args:
         jobs: By submission.
@@ -55,13 +55,13 @@ def _shortest_first_mean_s(jobs: Sequence[TraceJob], gpus: int) -> float:
 
 
 def makespan_s(jobs: Sequence[TraceJob], gpus: int) -> float:
-    """Return a floor of the time from the first submission to the last end, in seconds.
+    """Return a lower bound of the time from the first submission to the last end, in seconds.
 
-    The larger of: the longest way of one job (its submission and its run time: a job is a critical
-    path of one), and, for every submission r, what is submitted from r on divided by all GPUs,
-    after r. For r the first submission that is total work over GPUs. Both are the classical bounds
-    of list scheduling (R. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on
-    Applied Mathematics 17, 1969), with release times.
+    It is the larger of two bounds. The first is the largest sum of one job's submission and run
+    time: a job is a critical path of one. The second is, for every submission r, the work submitted
+    from r on, divided by all GPUs, after r. For the first submission this is total work over GPUs.
+    Both are the classical bounds of list scheduling (R. Graham, "Bounds on multiprocessing timing
+    anomalies", SIAM Journal on Applied Mathematics 17, 1969), with release times.
 
     >>> makespan_s([TraceJob(2, 0.0, 60.0, 1, "p"), TraceJob(3, 30.0, 60.0, 2, "p")], 2)
     90.0
@@ -74,14 +74,14 @@ def makespan_s(jobs: Sequence[TraceJob], gpus: int) -> float:
 
 
 def utilisation(jobs: Sequence[TraceJob], gpus: int, from_s: float, until_s: float) -> float:
-    """Return a ceiling of the GPU seconds of progress in a span, over the GPU seconds present.
+    """Return an upper bound of the useful GPU-seconds in a span, over the GPU-seconds present.
 
-    With D(t) the demand if nothing ever waited, and W(t) its integral from the start: until t
-    nobody can have done more than W(t), and afterwards no more than N at a time. So the work done
-    in the span is at most the least of ``W(t) + N (until - t)`` over all t in it (the fluid queue
-    of E. Reich, "On the integrodifferential equation of Takacs", Annals of Mathematical Statistics
-    29, 1958). W is straight between submissions and ends, so these instants suffice. Jobs that were
-    submitted before the span count with what would be left of them.
+    D(t) is the demand if no job ever waited, and W(t) its integral from the start. Until t no
+    scheduler can have done more than W(t), and afterwards at most N at a time. So the work done in
+    the span is at most the least of ``W(t) + N (until - t)`` over all t in it (the fluid queue of
+    E. Reich, "On the integrodifferential equation of Takacs", Annals of Mathematical Statistics 29,
+    1958). W is straight between submissions and ends, so these instants suffice. A job that was
+    submitted before the span counts with its remaining work.
 
     >>> utilisation([TraceJob(2, 0.0, 60.0, 2, "p")], 2, 0.0, 120.0)
     0.5

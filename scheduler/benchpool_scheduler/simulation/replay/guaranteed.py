@@ -1,7 +1,7 @@
-"""The product itself: its decision core, told what the service would tell it.
+"""The product's own decision core as the policy of a replay, with the facts of the service.
 
-Where there are budgets of GPU-hours, a job whose hard budget is used up is refused as by the
-service, and submitted again when the next month begins: that is what its user is told to do.
+With budgets of GPU-hours, a job whose hard budget is used up is rejected as in the service. It is
+submitted again when the next month begins, which is the remedy that the rejection names.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 def kind_of(trace: TraceJob) -> tuple[str, str, str, int]:
-    """Return what a job is to those who learn run times; a trace knows no names of jobs."""
+    """Return the kind of a job for learning run times; a trace has no job names."""
     return trace.user or trace.project, trace.project, "", trace.gpus
 
 
 class Guaranteed:
-    """The core's cluster state, kept from pass to pass; a run time is never shown to it.
+    """Policy of the core: its cluster state is kept between passes and never contains a run time.
 
     Attributes:
         hours: Budgets of GPU-hours, None for none.
@@ -66,11 +66,11 @@ class Guaranteed:
 
     @property
     def waiting(self) -> bool:
-        """Tell whether anything waits."""
+        """Return whether anything waits."""
         return self._queued > 0 or bool(self._refusals.runs)
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """Put the job into the cluster state; one that a budget refuses comes next month again."""
+        """Add the job to the cluster state; a job that a budget rejects is submitted next month."""
         if self.hours is not None and self.hours.refuses(run.job.project, run.job.user, now_s):
             self._refusals.add(run, self.hours.meter.renewed_s)
             return
@@ -97,7 +97,7 @@ class Guaranteed:
             self.hours.put(self.state, job, now_s)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Take it out of the cluster state, and learn how long such jobs run."""
+        """Remove the job from the cluster state, and learn its run time."""
         self._run_times.learn(*kind_of(run.job), run.job.duration_s)
         job = JobId(str(run.index))
         self._hold(job, -run.job.gpus, now_s)
@@ -106,7 +106,7 @@ class Guaranteed:
         self._paused_at.pop(job, None)
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
-        """Run a pass and carry out its plan; all of it takes effect at once."""
+        """Run a pass and carry out its plan; all of it takes effect immediately."""
         self._forget(now_s)
         self._look_at_hours(now_s)
         plan = decide_on(self.state, now_s, explain=False)
@@ -127,7 +127,7 @@ class Guaranteed:
         self.wake_s = min([*others, *(() if self.wake_s is None else (self.wake_s,))], default=None)
 
     def _look_at_hours(self, now_s: float) -> None:
-        """See who is past a budget now; what was refused is submitted again as a month begins."""
+        """Update the projects beyond a budget; submit rejected jobs again when a month begins."""
         if self.hours is None:
             return
         for run in self._refusals.due(now_s):
@@ -139,7 +139,7 @@ class Guaranteed:
             self.hours.hold(self.state.jobs[job].job, gpus, now_s)
 
     def _expected_s(self, trace: TraceJob) -> float | None:
-        """Return how long it will run, by those of its kind that have ended (R14)."""
+        """Return the expected run time, from ended jobs of its kind (R14)."""
         expected = self._run_times.expect(*kind_of(trace), time_limit_s=trace.time_limit_s)
         return None if expected is None else expected.likely_s
 
@@ -167,7 +167,7 @@ class Guaranteed:
         self.state.put(self._counted(job, now_s))
 
     def _counted(self, job: JobFacts, now_s: float) -> JobFacts:
-        """Return the job with how often it was paused in the last hour and day (R19)."""
+        """Return the job with its number of pauses in the last hour and day (R19)."""
         at = self._paused_at.get(job.id, [])
         at[:] = [instant for instant in at if instant > now_s - DAY_S]
         return replace(
@@ -177,7 +177,7 @@ class Guaranteed:
         )
 
     def _forget(self, now_s: float) -> None:
-        """Tell the core where a preemption that bound it counts no more (R19)."""
+        """Update the core where a preemption no longer counts for a bound (R19)."""
         while self._forgetting and self._forgetting[0][0] <= now_s:
             _, name = heapq.heappop(self._forgetting)
             info = self.state.jobs.get(name)

@@ -1,4 +1,4 @@
-"""The pool of a replay, and how a job of the trace is asked for on it."""
+"""The pool of a replay, and the worker counts of trace jobs on it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 @dataclass(frozen=True, slots=True)
 class ReplayPool:
-    """GPUs on nodes; a pool that only counts is one node with all of them."""
+    """GPUs on nodes; a pool without nodes is one node with all GPUs."""
 
     nodes: int
     gpus_per_node: int
 
     @property
     def gpus(self) -> int:
-        """Return all GPUs."""
+        """Return the number of all GPUs."""
         return self.nodes * self.gpus_per_node
 
     def as_nodes(self) -> tuple[Node, ...]:
@@ -31,10 +31,10 @@ class ReplayPool:
         )
 
     def workers_of(self, job: TraceJob) -> int:
-        """Return how many workers a job has here.
+        """Return the number of workers of a job on this pool.
 
-        Where the trace does not say, the fewest equal ones that fit a node: a trace counts GPUs,
-        and a job that is larger than a node ran on several.
+        If the trace has no number, it is the fewest equal workers that fit a node: a trace counts
+        GPUs, and a job that is larger than a node ran on several.
 
         Raises:
             InvalidInput: The job can never run here.

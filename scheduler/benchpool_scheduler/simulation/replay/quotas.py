@@ -1,4 +1,4 @@
-"""The quotas of a replay: by a rule from the trace's own demand, or from a file."""
+"""Quotas of a replay: by a rule from the trace's own demand, or from a file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def by_rule(
 ) -> Quotas:
     """Return the quotas of a rule.
 
-    ``p98`` is the 98th percentile over time of what each project would use if nothing ever waited,
-    and at least its largest job; ``p98-scaled`` the same scaled down to the pool where the sum is
-    larger; ``equal`` the pool in equal parts, the remainder to the projects that came first.
+    - ``p98``: the 98th percentile over time of each project's use if no job ever waited, at least
+      its largest job.
+    - ``p98-scaled``: the same, scaled down to the pool if the sum is larger.
+    - ``equal``: the pool in equal parts, the remainder to the projects that came first.
 
     Args:
-        window_s: The time over which demand is looked at; None for all of it.
+        window_s: The time span of the demand; None for all of it.
     """
     if rule == "equal":
         projects = list(dict.fromkeys(job.project for job in jobs))
@@ -55,7 +56,7 @@ def percentiles(jobs: Sequence[TraceJob], window_s: tuple[float, float] | None) 
 
 
 def _percentile(steps: list[tuple[float, int]], span: tuple[float, float]) -> int:
-    """Return the least demand that is not passed in 98 % of the time."""
+    """Return the smallest value that the demand does not exceed in 98 % of the time."""
     first, last = span
     seconds: dict[int, float] = defaultdict(float)
     level, now = 0, first
@@ -72,7 +73,7 @@ def _percentile(steps: list[tuple[float, int]], span: tuple[float, float]) -> in
 
 
 def scaled(quotas: Mapping[str, int], gpus: int) -> Quotas:
-    """Return the quotas in proportion, so that they fit the pool; whole, by largest remainder.
+    """Return integer quotas in proportion that fit the pool, by largest remainder.
 
     >>> scaled({"a": 6, "b": 3, "c": 3}, 8)
     {'a': 4, 'b': 2, 'c': 2}
@@ -89,10 +90,10 @@ def scaled(quotas: Mapping[str, int], gpus: int) -> Quotas:
 
 
 def from_file(path: Path, jobs: Sequence[TraceJob]) -> Quotas:
-    """Return the quotas of a CSV ``project,quota``; it must name every project of the trace.
+    """Return the quotas of a CSV file ``project,quota``, which must name all the trace's projects.
 
     Raises:
-        InvalidInput: The file cannot be used.
+        InvalidInput: The file is invalid.
     """
     found: Quotas = {}
     try:

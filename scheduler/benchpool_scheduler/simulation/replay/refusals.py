@@ -1,6 +1,6 @@
-"""Jobs that a budget of GPU-hours refuses in a replay: they come again when the next month begins.
+"""Jobs that a budget of GPU-hours rejects in a replay; they are submitted again in the next month.
 
-That is what a refusal tells people to do (decision 0074).
+The rejection gives users this remedy (decision 0074).
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 @dataclass(slots=True)
 class Refusals:
-    """Those that were refused.
+    """Rejected jobs that wait for their resubmission.
 
     Attributes:
-        again_s: When they are submitted again.
+        again_s: Time of the resubmission.
     """
 
     runs: list[Run] = field(default_factory=list)
     again_s: float = 0.0
 
     def add(self, run: Run, again_s: float) -> None:
-        """A job was refused, until the next month begins."""
+        """Add a job that was rejected until the next month begins."""
         run.refused = True
         self.runs.append(run)
         self.again_s = again_s
 
     def due(self, now_s: float) -> list[Run]:
-        """Return those that are submitted again now; they are not among these any more."""
+        """Remove and return the jobs that are submitted again now."""
         if now_s < self.again_s:
             return []
         due, self.runs = self.runs, []
@@ -41,11 +41,11 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Jobs as budgets let them begin, if no GPU is ever missing.
+    """Jobs with the submission times that budgets allow, if GPUs are never short.
 
     Attributes:
-        jobs: By submission: those that were refused are submitted as their month begins.
-        refused: How many of them were. ``never``: jobs that no month lets begin; left out.
+        jobs: By submission; rejected jobs are submitted when their month begins.
+        refused: Number of rejected jobs. ``never``: jobs that no month allows; left out.
     """
 
     jobs: tuple[TraceJob, ...]
@@ -54,7 +54,7 @@ class Accepted:
 
 
 def accepted(jobs: Sequence[TraceJob], budgets: HourBudgets) -> Accepted:
-    """Return when budgets let these jobs begin, none of which waits for anything else.
+    """Return the jobs with the times at which budgets allow them, if they wait for nothing else.
 
     Args:
         jobs: By submission. ``budgets``: by the clock of the jobs.
@@ -72,7 +72,7 @@ def accepted(jobs: Sequence[TraceJob], budgets: HourBudgets) -> Accepted:
 
 
 class _NothingMissing:
-    """Starts every job at once, unless a budget refuses it."""
+    """Policy that starts every job immediately, unless a budget rejects it."""
 
     def __init__(self, budgets: HourBudgets, now_s: float) -> None:
         self._meter = HourMeter(budgets, now_s)
@@ -81,16 +81,16 @@ class _NothingMissing:
 
     @property
     def waiting(self) -> bool:
-        """Tell whether anything waits."""
+        """Return whether anything waits."""
         return bool(self._new or self._refusals.runs)
 
     @property
     def wake_s(self) -> float | None:
-        """Return when the next month begins, if anything waits for it."""
+        """Return the begin of the next month if a job waits for it."""
         return self._refusals.again_s if self._refusals.runs else None
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """Refuse a job, or take it."""
+        """Reject or accept a job."""
         keys = self._meter.budgets.accounts_of(run.job.project, run.job.user)
         if self._meter.standing(now_s).full(keys) is None:
             self._new.append(run)
@@ -98,11 +98,11 @@ class _NothingMissing:
             self._refusals.add(run, self._meter.renewed_s)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """It uses nothing any more."""
+        """Record the end of a job."""
         self._meter.hold(run.job.project, run.job.user, -run.job.gpus, now_s)
 
     def decide(self, clock: ReplayClock, now_s: float) -> None:
-        """Start what was taken."""
+        """Start the accepted jobs."""
         for run in self._refusals.due(now_s):
             self.submitted(run, now_s)
         new, self._new = self._new, []

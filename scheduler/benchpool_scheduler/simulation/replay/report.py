@@ -1,4 +1,4 @@
-"""``benchpool replay``: reads, plays, prints."""
+"""Read, run and print a replay (``benchpool replay``)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Echo = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What ``benchpool replay`` is told (formats, section 2).
+    """Options of ``benchpool replay`` (formats, section 2).
 
     Attributes:
-        gpus: A pool that only counts; else ``nodes`` with ``gpus_per_node`` each.
-        quotas: A CSV of quotas; it goes before ``quota_rule``.
+        gpus: Size of a pool without nodes; else ``nodes`` with ``gpus_per_node`` each.
+        quotas: A CSV file of quotas; overrides ``quota_rule``.
         window: ``A:B`` in days.
-        estimates: Whether jobs that wait are asked when they will start.
-        judged_from: A day of the trace: estimates made before it only teach.
+        estimates: Whether starts of waiting jobs are estimated.
+        judged_from: A day of the trace; earlier estimates only train the calibration.
     """
 
     trace: Path
@@ -73,7 +73,7 @@ def run(options: ReplayOptions, echo: Echo = print) -> int:
         0.
 
     Raises:
-        InvalidInput: An option, the trace or the quotas cannot be used.
+        InvalidInput: An option, the trace or the quotas are invalid.
     """
     calibration = Calibration(newest=None) if options.estimates else None
     summary, runs = replay(options, calibration=calibration)
@@ -97,11 +97,11 @@ def replay(
     """Replay a trace; return the figures and every job's run, by submission.
 
     Args:
-        policy: The settings of ``guaranteed``, for comparisons; those of a new pool by default.
-        calibration: Learns how true estimates of starts are; None asks for none.
+        policy: The settings of ``guaranteed``, for comparisons; by default those of a new pool.
+        calibration: Records the accuracy of start estimates; None makes no estimates.
 
     Raises:
-        InvalidInput: An option, the trace or the quotas cannot be used.
+        InvalidInput: An option, the trace or the quotas are invalid.
     """
     begin = time.perf_counter()
     given = prepared(options)
@@ -120,7 +120,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a replay would play: the chosen jobs, the pool, its quotas, the time that is measured.
+    """Input of a replay: the selected jobs, the pool, its quotas and the measured time span.
 
     Attributes:
         window_s: None without a window: from the first submission to the last end.
@@ -133,10 +133,10 @@ class Prepared:
 
 
 def prepared(options: ReplayOptions) -> Prepared:
-    """Read and choose, without playing.
+    """Read and select the input of a replay.
 
     Raises:
-        InvalidInput: An option, the trace or the quotas cannot be used.
+        InvalidInput: An option, the trace or the quotas are invalid.
     """
     pool, selection = _pool(options), _selection(options)
     jobs = selection.of(trace.read(options.trace))
@@ -228,7 +228,7 @@ def _window(text: str) -> tuple[float, float]:
 
 
 def rounded(summary: Summary) -> dict[str, object]:
-    """Return the summary by its keys, figures to six places."""
+    """Return the summary by its keys, with figures rounded to six places."""
     return {
         key: round(value, 6) if isinstance(value, float) else value
         for key, value in asdict(summary).items()
@@ -236,7 +236,7 @@ def rounded(summary: Summary) -> dict[str, object]:
 
 
 def table(summary: Summary) -> Iterator[str]:
-    """Yield the summary as text: a key and its figure on each line."""
+    """Yield the summary as text, one key and figure per line."""
     values = rounded(summary)
     width = max(map(len, values))
     for key, value in values.items():
@@ -244,7 +244,7 @@ def table(summary: Summary) -> Iterator[str]:
 
 
 def told_estimates(calibration: Calibration) -> list[dict[str, object]]:
-    """Return how true estimates of starts were, by horizon, as data; null has no end."""
+    """Return the accuracy of start estimates by horizon, as data; null is an open end."""
     return [
         {
             "up_to_s": None if it.up_to_s == float("inf") else it.up_to_s,
@@ -258,7 +258,7 @@ def told_estimates(calibration: Calibration) -> list[dict[str, object]]:
 
 
 def estimates_table(calibration: Calibration) -> Iterator[str]:
-    """Yield the same as text: a horizon on each line."""
+    """Yield the accuracy of start estimates as text, one horizon per line."""
     yield ""
     yield "start seemed away  estimates  in the range  earlier  later"
     for row in calibration.rows():
@@ -268,7 +268,7 @@ def estimates_table(calibration: Calibration) -> Iterator[str]:
 
 
 def write_jobs(path: Path, runs: Sequence[Run]) -> None:
-    """Write one row for each job, by submission; times in seconds of the replay.
+    """Write one row per job, by submission, with times in seconds of the replay.
 
     Raises:
         InvalidInput: The file cannot be written.

@@ -1,4 +1,4 @@
-"""The figures of a replay by their keys (formats, section 2)."""
+"""Figures of a replay by their keys (formats, section 2)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from benchpool_scheduler.simulation.replay.trace import DAY_S
 HOUR_S = 3600.0
 MINUTE_S = 60.0
 SHORT_S = 3600.0
-"""Jobs that run less are short."""
+"""Run time below which a job counts as short, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a replay says; the fields are the keys, in their order.
+    """Result of a replay; the fields are the keys, in their order.
 
     Attributes:
-        allocated_utilisation: GPU seconds held by jobs over those present in the window.
+        allocated_utilisation: GPU-seconds held by jobs over those present in the window.
         useful_utilisation: The same without restarts and lost progress.
         makespan_d: From the first submission to the last end, in days.
-        lost_gpu_h: GPU hours of restarts and lost progress, of all jobs.
-        passes: Passes of the policy; ``pass_ms_p50``: how long one took.
+        lost_gpu_h: GPU-hours of restarts and lost progress, of all jobs.
+        passes: Passes of the policy. ``pass_ms_p50``: median duration of a pass.
     """
 
     jobs: int
@@ -65,7 +65,7 @@ def summarise(
 
     Args:
         runs: All of them, by submission, ended.
-        span_s: Between which instants utilisation is measured.
+        span_s: Begin and end of the span in which utilisation is measured.
     """
     trace = [run.job for run in runs]
     present = gpus * (span_s[1] - span_s[0])
@@ -98,7 +98,7 @@ def summarise(
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean; 0 of nothing."""
+    """Return the mean, or 0 without values."""
     return math.fsum(values) / len(values) if values else 0.0
 
 

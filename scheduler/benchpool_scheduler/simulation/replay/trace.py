@@ -1,4 +1,4 @@
-"""Reads traces (formats, section 2), strictly: an error names file, line and column."""
+"""Read traces (formats, section 2) strictly; an error names file, line and column."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class TraceJob:
     """One row of a trace.
 
     Attributes:
-        line: Where it stands in the file; the header is line 1.
-        submit_s: Seconds from the trace's zero. ``duration_s``: run time when never interrupted.
-        gpus: Of all its workers. ``workers``: None where the trace does not say.
-        priority: None where the trace does not say.
+        line: Line number in the file; the header is line 1.
+        submit_s: Seconds from the trace's zero. ``duration_s``: uninterrupted run time.
+        gpus: GPUs of all its workers. ``workers``: None if the trace has no number.
+        priority: None if the trace has none.
     """
 
     line: int
@@ -45,7 +45,7 @@ class TraceJob:
 
     @property
     def work_gpu_s(self) -> float:
-        """Return its GPU seconds."""
+        """Return the work of the job in GPU-seconds."""
         return self.gpus * self.duration_s
 
 
@@ -53,7 +53,7 @@ def read(path: Path) -> list[TraceJob]:
     """Return the jobs of a trace by submission; jobs of one instant keep the file's order.
 
     Raises:
-        InvalidInput: The file cannot be read, or a cell is wrong.
+        InvalidInput: The file cannot be read, or a cell is invalid.
     """
     jobs = sorted(_rows(path), key=lambda job: job.submit_s)
     if not jobs:
@@ -126,20 +126,20 @@ def _job(path: Path, line: int, header: Sequence[str], cells: Sequence[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The cells of a line by column, and where it stands."""
+    """The cells of a line by column, and its position."""
 
     where: str
     cells: Mapping[str, str]
 
     def wrong(self, column: str, wanted: str) -> InvalidInput:
-        """Return the error that says what the cell should be."""
+        """Return the error for an invalid cell, with the expected value."""
         return InvalidInput(
             f"{self.where}, column {column} must be {wanted}; it is {self.cells[column]!r}",
             field=column,
         )
 
     def get(self, column: str, parse: Callable[[str], T | None], least: int) -> T:
-        """Return a number that is not below ``least``."""
+        """Return a number of at least ``least``."""
         value = parse(self.cells[column])
         if value is None or value < least:  # type: ignore[operator]
             kind = "a whole number" if parse is _whole else "a number"
@@ -147,11 +147,11 @@ class _Row:
         return value
 
     def maybe(self, column: str, parse: Callable[[str], T | None], least: int) -> T | None:
-        """Return a number, or None where the column is not there or the cell empty."""
+        """Return a number, or None if the column is missing or the cell is empty."""
         return self.get(column, parse, least) if self.cells.get(column) else None
 
     def text(self, column: str) -> str:
-        """Return a text that is not empty."""
+        """Return a non-empty text."""
         if not self.cells[column]:
             raise self.wrong(column, "a name")
         return self.cells[column]
@@ -170,17 +170,17 @@ def _whole(text: str) -> int | None:
     return int(value) if value is not None and value == int(value) else None
 
 
-# --------------------------------------------------------------------------- what is replayed
+# --------------------------------------------------------------------------- selection
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which jobs of a trace are replayed, and how dense.
+    """Selection of the jobs of a trace, and their density.
 
     Attributes:
-        window: Days between which a job must be submitted (the end is not in it); None for all.
+        window: Days between which a job must be submitted (end excluded); None for all.
         min_jobs: Projects with fewer jobs in the window are left out.
-        load: Submission times are divided by it.
+        load: Divisor of the submission times.
         sample: The share of the jobs that is kept, drawn with ``seed``.
     """
 
@@ -191,10 +191,10 @@ class Selection:
     seed: int = 0
 
     def of(self, jobs: Sequence[TraceJob]) -> list[TraceJob]:
-        """Return what is replayed: window, then small projects, then sample, then load.
+        """Return the selected jobs: by window, then small projects, then sample, then load.
 
         Raises:
-            InvalidInput: Nothing is left.
+            InvalidInput: No job is left.
         """
         if self.window is not None:
             first, last = (day * DAY_S for day in self.window)

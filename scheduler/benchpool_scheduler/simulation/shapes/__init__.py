@@ -1,8 +1,8 @@
-"""Times the decision core on pools of fixed shape and work: ``benchpool bench``.
+"""Time the decision core on pools of fixed shape and work (``benchpool bench``).
 
 ``builders`` and ``crowded`` build pools in memory, ``timing`` runs the core over them in a fresh
-process, ``report`` prints. What is timed is the product's own code; nothing here decides anything.
-The whole service is driven by ``benchpool_scheduler.admissions``.
+process, ``report`` prints. The timed code is the product's own. The whole service is driven by
+``benchpool_scheduler.admissions``.
 """
 
 from benchpool_scheduler.simulation.shapes.report import run_shape

@@ -1,4 +1,4 @@
-"""``python -m benchpool_scheduler.simulation.shapes SHAPE NODES``: one row as JSON."""
+"""Print one row as JSON (``python -m benchpool_scheduler.simulation.shapes SHAPE NODES``)."""
 
 import gc
 import json

@@ -1,7 +1,7 @@
 """The pools of ``benchpool bench`` (formats, section 3), built in memory.
 
-Nodes have 8 GPUs. A shape says how large it is by default, what must come of it, and for
-``event`` which running job ends.
+Nodes have 8 GPUs. A shape defines its default size, its expected result and, for ``event``, the
+running job that ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEVELS = (("hall", 512), ("zone", 128), ("block", 16), ("rack", 2))
 """Nodes in one domain of each level: 4 zones of 8 blocks of 8 racks of 2 nodes, repeated."""
 
 GANG = 512
-"""Workers of the gang of ``gang``."""
+"""Number of workers of the gang in the shape ``gang``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Built:
     """A shape of one size.
 
     Attributes:
-        ends: The job whose end is the event; None where the whole pass is timed.
+        ends: The job whose end is the event; None if the whole pass is timed.
     """
 
     snapshot: Snapshot
@@ -51,12 +51,12 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape.
+    """Definition of a shape.
 
     Attributes:
-        summary: What it is, in half a sentence.
-        nodes: Its size where none is asked for. ``least``: the least size that has a sense.
-        make: Builds it with so many nodes.
+        summary: Its description, in half a sentence.
+        nodes: Its default size. ``least``: its smallest sensible size.
+        make: Builds it with the given number of nodes.
     """
 
     summary: str
@@ -65,7 +65,7 @@ class Shape:
     make: Callable[[int], Built]
 
     def size(self, nodes: int | None) -> int:
-        """Return how many nodes it gets. Errors: InvalidInput where it has no sense with these."""
+        """Return the requested or default number of nodes. Errors: InvalidInput if impossible."""
         if nodes is None:
             return self.nodes
         if nodes < self.least:
@@ -77,7 +77,7 @@ class Shape:
         return nodes
 
     def build(self, nodes: int | None = None) -> Built:
-        """Build it with so many nodes. Errors: InvalidInput where it has no sense with these."""
+        """Build the shape with this number of nodes. Errors: InvalidInput if impossible."""
         return self.make(self.size(nodes))
 
 
@@ -116,12 +116,12 @@ def _lent(nodes: Sequence[Node], ran_s: Callable[[int], float]) -> list[JobFacts
 
 
 def _scattered(number: int) -> float:
-    """What a job would lose has nothing to do with its node: whole nodes must be made free."""
+    """Return a run time without relation to the node, so that whole nodes must be freed."""
     return 600.0 + number * 7919 % 5003
 
 
 def _by_node(number: int) -> float:
-    """What goes first lies together, so that nothing but the quota stands in the way."""
+    """Return a run time by node, so that cheap victims share nodes and only the quota matters."""
     return 600.0 + number
 
 
@@ -132,7 +132,7 @@ def _reclaim(
     expected: Expectation,
     ran_s: Callable[[int], float] = _scattered,
 ) -> Built:
-    """A pool full of guests' jobs, and an owner of the whole quota who asks."""
+    """Return a pool full of guests' jobs, with an owner who claims the whole quota."""
     nodes = nodes_of(count)
     owner = Project(ProjectName("owner"), quota=8 * count)
     lent = _lent(nodes, ran_s)
@@ -154,7 +154,7 @@ def _drain(count: int) -> Built:
 
 
 def _blocked(count: int) -> Built:
-    """All but one of the GPUs that the gang needs are over the guests' quota (R16, R17)."""
+    """Return a pool whose gang needs one GPU that is within the guests' quota (R16, R17)."""
     guests = Project(ProjectName("guest"), quota=(count - count // 2) * GPUS + 1, weight=0)
     expected = exactly(started=0, preempted=0, waiting=1)
     return _reclaim(count, guests, [_half(count)], expected, _by_node)
@@ -167,7 +167,7 @@ def _swap(count: int) -> Built:
 
 
 def _gang(count: int) -> Built:
-    """One gang that fills the first hall, with the GPUs for each worker that this takes."""
+    """Return a gang that fills the first hall, with the GPUs per worker that this takes."""
     hall = min(count, GANG) * GPUS
     each = max(1, hall // GANG)
     workers = min(GANG, hall)

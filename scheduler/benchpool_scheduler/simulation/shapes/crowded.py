@@ -1,15 +1,16 @@
-"""A pool in which nothing can start, for every kind of reason at once (``cycle``, ``event``).
+"""A pool in which no job can start, for every kind of reason at once (``cycle``, ``event``).
 
-N nodes of 8 GPUs, 4N running jobs, 10N waiting ones; twenty projects under four parents, five users
-each, sizes 1, 2, 4 and 8, gangs, priorities, time limits. Why nothing can start:
+It has N nodes of 8 GPUs, 4N running jobs and 10N waiting jobs. Twenty projects under four parents
+have five users each, sizes 1, 2, 4 and 8, gangs, priorities and time limits. No job can start, for
+these reasons:
 
-- Every project holds exactly its quota, so that nobody may claim anything (R15, R16); but for two
-  that hold more, and one that therefore holds less: of the two the jobs of one have just started
-  (R19), and those of the other may not be preempted at all.
-- One twentieth of the nodes, of another model, have a few GPUs free: what may run there needs more
-  of them on one node, or more at once (R10), or is held back by a limit or its quota (R8); and
-  what runs there cannot go on elsewhere, as it makes no checkpoints.
-- Inside a project the waiting have no higher priority than the running.
+- Every project holds exactly its quota, so that none may claim anything (R15, R16). Two projects
+  are exceptions and hold more, so that a third one holds less. The jobs of the first have just
+  started (R19), and the jobs of the second are not preemptible.
+- One twentieth of the nodes, of another model, have a few free GPUs. The jobs for that model need
+  more of them on one node or at the same time (R10), or a limit or quota blocks them (R8). The
+  jobs that run there cannot move, as they make no checkpoints.
+- Inside a project the waiting jobs have no higher priority than the running ones.
 
 Everything is drawn from fixed sequences: the same N gives the same pool.
 """
@@ -37,7 +38,7 @@ from benchpool_scheduler.core.model import (
 
 GPUS, CPUS, MEMORY_GIB = 8, 128.0, 1024.0
 FULL, HOLED, ABSENT = "A100", "V100", "T4"
-"""Models: of the nodes that are full, of those with GPUs free, of the one that is not ready."""
+"""GPU models of the full nodes, of the nodes with free GPUs, and of the node that is not ready."""
 
 LAYOUTS = (
     (4, 2, 1, 1),
@@ -49,25 +50,25 @@ LAYOUTS = (
     (2, 2, 1, 1, 1, 1),
     (4, 4),
 )
-"""Sizes of the workers on a full node, in turn."""
+"""Sizes of the workers on a full node, in rotation."""
 HOLES = ((4, 2), (4, 2, 1))
-"""The same for nodes on which 2 GPUs and 1 GPU are free, in turn."""
+"""Sizes of the workers on nodes with 2 free GPUs and with 1 free GPU, in rotation."""
 
 PARENTS = tuple(ProjectName(f"division{n}") for n in range(4))
 LEAVES = tuple(ProjectName(f"team{n}") for n in range(20))
 UNDER, OVER, HARD, SPARE = LEAVES[0], LEAVES[5], LEAVES[6], LEAVES[10]
-"""Who holds less than its quota, which two hold that much more, whose quota the free GPUs are."""
+"""The project below its quota, the two projects above theirs, and the owner of the free GPUs."""
 FIRM = LEAVES[7:10]
-"""Projects whose work may not be preempted: all under the parent that holds more than its quota."""
+"""Projects with non-preemptible work, all under the parent that holds more than its quota."""
 LIMITED = LEAVES[15:20]
-"""Projects of the parent that is at its limit; three of them are at their own too."""
+"""Projects of the parent that is at its limit; three of them are at their own limit too."""
 
 OWED = {OVER: 4, HARD: 12}
-"""GPUs that two projects hold beyond their quotas at most, while another one lacks them."""
+"""Maximum GPUs that two projects hold beyond their quotas while another project lacks them."""
 
 
 def crowded(count: int) -> Snapshot:
-    """Return the pool with so many nodes, 20 or more."""
+    """Return the pool with this number of nodes, at least 20."""
     nodes = _nodes(count)
     running = _running(nodes, 4 * count)
     held, free = Counter[ProjectName](), sum(len(n.gpus) for n in nodes if n.ready)
@@ -83,7 +84,7 @@ def crowded(count: int) -> Snapshot:
 
 
 def first_to_end(snapshot: Snapshot) -> JobId:
-    """Return the job whose end is the event: one that fills a node, of a project that waits."""
+    """Return the job whose end is the event: it fills a node, and its project has waiting jobs."""
     return next(
         job.id
         for job in snapshot.jobs
@@ -143,12 +144,12 @@ def _projects(held: Counter[ProjectName], free: int) -> tuple[Project, ...]:
     return (*parents, *leaves)
 
 
-# --------------------------------------------------------------------------- what runs
+# --------------------------------------------------------------------------- running jobs
 
 
 @dataclass(slots=True)
 class _Seats:
-    """Workers of one size that have a place and belong to one job."""
+    """Placed workers of one size that belong to one job."""
 
     size: int
     workers: list[Worker]
@@ -156,7 +157,7 @@ class _Seats:
 
 
 def _running(nodes: Sequence[Node], wanted: int) -> list[JobFacts]:
-    """Return exactly so many jobs that hold all GPUs but the free ones."""
+    """Return exactly ``wanted`` jobs that hold all GPUs except the free ones."""
     seats = _merged(_divided(list(_seats(nodes)), wanted), wanted)
     owners = endless(LEAVES)
     return [_running_job(number, one, next(owners)) for number, one in enumerate(seats)]
@@ -174,7 +175,7 @@ def _seats(nodes: Sequence[Node]) -> Iterator[_Seats]:
 
 
 def _divided(seats: list[_Seats], wanted: int) -> list[_Seats]:
-    """Halve the largest until there are so many; few nodes give too few."""
+    """Halve the largest jobs until there are ``wanted``; few nodes give too few."""
     while len(seats) < wanted:
         one = max(seats, key=lambda seat: (seat.model == FULL, seat.size))
         half, (worker,) = one.size // 2, one.workers
@@ -185,7 +186,7 @@ def _divided(seats: list[_Seats], wanted: int) -> list[_Seats]:
 
 
 def _merged(seats: list[_Seats], wanted: int) -> list[_Seats]:
-    """Make gangs of two, three or four workers until there are so many jobs."""
+    """Merge jobs into gangs of two, three or four workers until ``wanted`` jobs are left."""
     kept: list[_Seats] = []
     open_gangs: dict[int, _Seats] = {}
     sizes = endless((2, 3, 4))
@@ -234,24 +235,24 @@ def _cpus(number: int) -> float:
     return (4.0, 8.0, 12.0, 16.0)[number * 7 % 4]
 
 
-# --------------------------------------------------------------------------- what waits
+# --------------------------------------------------------------------------- waiting jobs
 
 
 def _waiting(wanted: int, nodes: int) -> Iterator[JobFacts]:
-    """Yield so many queued jobs; every kind has its part of each hundred."""
+    """Yield ``wanted`` queued jobs; every kind has its part of each hundred."""
     plain = [name for name in LEAVES if name not in (UNDER, OVER, HARD, SPARE, *FIRM, *LIMITED)]
     for number in range(wanted):
         yield _dressed(_kind(number * 61 % 100, number, plain, nodes), number)
 
 
 def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> JobFacts:
-    """Return a job with what makes its kind; 61 and 100 have no common factor, so all come."""
+    """Return a job of a kind; 61 and 100 have no common factor, so all kinds occur."""
     name, size = JobId(f"wait{number}"), (1, 2, 4, 8)[number * 3 // 4 % 4]
     owner = plain[number % len(plain)]
     if sort < 45:  # the share is reached
         workers = (1, 1, 1, 2, 4)[number % 5]
         return JobFacts(name, owner, JobSpec(gpus=size, workers=workers, gpu_models=(FULL,)))
-    if sort < 60:  # a limit, of its project or of the one above
+    if sort < 60:  # a limit, of its project or of the parent
         return JobFacts(name, LIMITED[number % 5], JobSpec(gpus=size))
     if sort < 70:  # not preemptible, over quota
         return JobFacts(name, FIRM[number % 3], JobSpec(gpus=size, preemptible=False))
@@ -259,9 +260,9 @@ def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> J
         return JobFacts(name, SPARE, JobSpec(gpus=4))
     if sort < 83:  # workers would fit, but not all at once
         return JobFacts(name, SPARE, JobSpec(gpus=2, workers=_gang_beyond_holes(nodes)))
-    if sort < 88:  # who would give way is protected
+    if sort < 88:  # the possible victims are protected
         return JobFacts(name, UNDER, JobSpec(gpus=size // 2 or 1, gpu_models=(FULL,)))
-    if sort < 92:  # more than they could give
+    if sort < 92:  # more than the victims could free
         return JobFacts(name, UNDER, JobSpec(gpus=8, workers=2, gpu_models=(FULL,)))
     if sort < 95:  # over quota already
         return JobFacts(name, OVER, JobSpec(gpus=size, gpu_models=(FULL,)))
@@ -269,7 +270,7 @@ def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> J
 
 
 def _gang_beyond_holes(nodes: int) -> int:
-    """Return how many workers of two GPUs are one more than there are places for."""
+    """Return a number of workers of two GPUs that exceeds the number of places by one."""
     holed = max(4, nodes // 20)
     return (holed + 1) // 2 + 1
 
@@ -287,7 +288,7 @@ def _impossible(sort: int, name: JobId, owner: ProjectName, nodes: int) -> JobFa
 
 
 def _dressed(job: JobFacts, number: int) -> JobFacts:
-    """Give a job a user, a priority and what else jobs have."""
+    """Return the job with a user, a priority and other common attributes."""
     spec = job.spec.changed(
         priority=(10, 30, 50)[number % 3],
         cpus=_cpus(number) * job.spec.gpus,

@@ -1,7 +1,7 @@
-"""How much memory this process has needed.
+"""Peak memory of this process.
 
-``VmHWM`` is used where it is there (Linux): ``ru_maxrss`` of a new process begins with that of the
-process that started it.
+``VmHWM`` is used if available (Linux): ``ru_maxrss`` of a new process begins with that of its
+parent process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ STATUS = Path("/proc/self/status")
 
 
 def peak_rss_mib() -> float:
-    """Return the most resident memory that this process has had, in MiB."""
+    """Return the peak resident memory of this process, in MiB."""
     if STATUS.exists():
         for line in STATUS.read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -1,4 +1,4 @@
-"""What ``benchpool bench`` prints, and its exit status."""
+"""Print the results of ``benchpool bench``, and return its exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run_shape(
     """Time a shape of the decision core and print one row.
 
     Returns:
-        0 when it came to what it must, else 1.
+        0 if the result is as expected, else 1.
 
     Raises:
         InvalidInput: The shape cannot have this size.
@@ -31,7 +31,7 @@ def run_shape(
 
 
 def table(rows: Sequence[Timed]) -> list[str]:
-    """Return rows in columns below their names; numbers to the right."""
+    """Return rows in columns below their names; numbers are right-aligned."""
     cells = [as_json(row) for row in rows]
     texts = [{name: _text(value) for name, value in row.items()} for row in cells]
     widths = {name: max(len(name), *(len(row[name]) for row in texts)) for name in Timed.__slots__}

@@ -1,4 +1,4 @@
-"""What a plan comes to in numbers, and whether that is what its shape must come to."""
+"""Numbers of a plan, and their comparison with the expectation of its shape."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Tally:
     """The jobs of a plan, counted.
 
     Attributes:
-        started: Jobs that start, at once or when others have left (R20).
-        preempted: Jobs that lose workers and do not go on elsewhere by the same plan (R18).
-        moved: Jobs that do.
-        waiting: Queued jobs that get nothing. ``reasons``: reasons of these, by code (R22).
-        unexplained: Jobs that wait without a reason.
+        started: Jobs that start, immediately or after others have left (R20).
+        preempted: Jobs that lose workers and are not resumed elsewhere by the same plan (R18).
+        moved: Jobs that lose workers and are resumed elsewhere by the same plan.
+        waiting: Queued jobs that get nothing. ``reasons``: their reasons, by code (R22).
+        unexplained: Waiting jobs without a reason.
     """
 
     started: int
@@ -30,7 +30,7 @@ class Tally:
 
     @property
     def text(self) -> str:
-        """Return the numbers that are always of interest, and the others where there are some.
+        """Return the main numbers, and those of the others that are not zero.
 
         >>> Tally(4, 2, 0, 7, (), 0).text
         '4 started, 2 preempted, 7 waiting'
@@ -45,9 +45,9 @@ class Tally:
 
 
 def tally(snapshot: Snapshot, plan: Plan) -> Tally:
-    """Count what a plan does to the jobs of its snapshot.
+    """Count the effects of a plan on the jobs of its snapshot.
 
-    A job that is stopped in order to go on elsewhere is in its own ``after``.
+    A job that is stopped in order to move is in its own ``after``.
     """
     queued = {job.id for job in snapshot.jobs if job.activity is Activity.QUEUED}
     starts = [command for command in plan.commands if isinstance(command, Start)]
@@ -67,11 +67,11 @@ def tally(snapshot: Snapshot, plan: Plan) -> Tally:
 
 
 Expectation = Callable[[Tally], str | None]
-"""Returns what a plan should have come to where it does not, else None."""
+"""Function that returns the expected numbers if a plan differs from them, else None."""
 
 
 def exactly(*, started: int, preempted: int, waiting: int) -> Expectation:
-    """Expect these numbers, nobody moved, and a reason for all that wait."""
+    """Expect these numbers, no moved job, and a reason for every waiting job."""
 
     def check(found: Tally) -> str | None:
         numbers = (found.started, found.preempted, found.waiting)
@@ -83,7 +83,7 @@ def exactly(*, started: int, preempted: int, waiting: int) -> Expectation:
 
 
 def something_starts(waiting: int) -> Expectation:
-    """Expect that one job or more starts, nobody pays, and a reason for all that wait."""
+    """Expect at least one started job, no preempted job, and a reason for every waiting job."""
 
     def check(found: Tally) -> str | None:
         peaceful = not (found.preempted or found.moved or found.unexplained)

@@ -1,7 +1,7 @@
-"""Times the decision core over a shape: one warm-up, then at least five runs.
+"""Time the decision core over a shape: one warm-up, then at least five runs.
 
-``run`` does it in this process; ``in_a_fresh_process`` in a new one, so that neither the memory nor
-the warmth of one shape are those of another. The peak memory is that of the whole new process:
+``run`` measures in this process and ``in_a_fresh_process`` in a new one, so that one shape does not
+affect the memory or caches of another. The peak memory is that of the whole new process:
 interpreter, imports, the shape and all runs.
 """
 
@@ -25,10 +25,10 @@ from benchpool_scheduler.simulation.shapes.memory import peak_rss_mib
 from benchpool_scheduler.simulation.shapes.tallies import Tally, tally
 
 RUNS, MOST_RUNS, ENOUGH_MS = 5, 25, 500.0
-"""At least five runs; quick ones are repeated until they took half a second in all."""
+"""Minimum and maximum number of runs, and the total time after which runs stop, in milliseconds."""
 
 COLLECTIONS = (10_000, 10, 1_000)
-"""How often Python collects garbage in the new process: as in the service (``service.process``)."""
+"""Thresholds of Python's garbage collection in the new process, as in ``service.process``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Timed:
 
     Attributes:
         jobs: Jobs in the shape, running and queued.
-        result: ``ok: `` and what the plan came to, or ``FAIL: `` with what was expected.
+        result: ``ok: `` and the numbers of the plan, or ``FAIL: `` and the expectation.
         ms_min: Milliseconds of the fastest run; ``ms_median`` and ``ms_max`` likewise.
-        peak_rss_mib: Most resident memory of the process.
+        peak_rss_mib: Peak resident memory of the process.
     """
 
     shape: str
@@ -53,12 +53,12 @@ class Timed:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the shape came to what it must."""
+        """Return whether the shape had its expected result."""
         return self.result.startswith("ok")
 
 
 def run(shape: str, nodes: int | None = None) -> Timed:
-    """Build a shape and time it. Errors: InvalidInput for a size that it cannot have."""
+    """Build a shape and time it. Errors: InvalidInput for an impossible size."""
     built = SHAPES[shape].build(nodes)
     rest = _without(built.snapshot, built.ends)
     once = _whole_pass if built.ends is None else _after_an_end
@@ -82,7 +82,7 @@ def run(shape: str, nodes: int | None = None) -> Timed:
 
 
 def result_of(built: Built, tallies: Sequence[Tally]) -> str:
-    """Return the first plan that is not as expected, else what they all came to."""
+    """Return the first unexpected result, else the common result of all plans."""
     for found in tallies:
         wrong = built.expected(found)
         if wrong is not None:
@@ -91,7 +91,7 @@ def result_of(built: Built, tallies: Sequence[Tally]) -> str:
 
 
 def in_a_fresh_process(shape: str, nodes: int | None = None) -> Timed:
-    """Do as ``run`` does, in a process of its own. Errors: InvalidInput, as ``run``."""
+    """Time a shape as ``run`` does, in a new process. Errors: InvalidInput, as ``run``."""
     size = SHAPES[shape].size(nodes)
     words = [sys.executable, "-m", __package__, shape, str(size)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -115,10 +115,10 @@ def _whole_pass(built: Built) -> tuple[float, Plan]:
 
 
 def _after_an_end(built: Built) -> tuple[float, Plan]:
-    """Time what follows the end of one job, in a cluster state that was kept.
+    """Time the pass after the end of one job, in a kept cluster state.
 
-    The state is made anew before each run and has seen one pass, as it would have in the service;
-    neither is timed.
+    The state is rebuilt before each run and has seen one pass, as in the service. Neither step is
+    timed.
     """
     state = ClusterState.of(built.snapshot)
     decide_on(state, built.snapshot.now_s)
