@@ -1,4 +1,4 @@
-"""How fast the whole service admits Kueue's mixes of jobs (``benchpool bench admissions``).
+"""Admission rate of the whole service for Kueue's mixes of jobs (``benchpool bench admissions``).
 
 ``python benchmarks/admissions.py [--all]``: the mix ``baseline`` in virtual time with both
 policies, each in a process of its own; ``--all`` adds it in real time, and the mix ``large``.
@@ -53,7 +53,7 @@ def row(figures: Mapping[str, Any]) -> str:
 
 
 def published(figures: Mapping[str, Any]) -> str:
-    """Return the row of what Kueue publishes for the same mix."""
+    """Return the row of Kueue's published figures for the same mix."""
     kueue = figures["kueue"]
     waits = " / ".join(f"{seconds:g}" for seconds in kueue["latency_s"].values()) or "-"
     wall, rate = f"{kueue['wall_s']:g}", f"{kueue['per_s']:g}"

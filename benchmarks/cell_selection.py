@@ -1,6 +1,6 @@
-"""Judge what goes along with selected cells, by the traced corpus: recall, precision, idioms, time.
+"""Judge the cells that a selection includes, by the traced corpus: recall, precision, idioms, time.
 
-``python benchmarks/cell_selection.py [--each]``; with ``--each`` all that differs is listed.
+``python benchmarks/cell_selection.py [--each]``; with ``--each`` all differences are listed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchpool_support.cell_corpus import Compared, compared, texts
 
 
 def main(*, each: bool) -> int:
-    """Print the tables; return 1 where something is silently lost."""
+    """Print the tables; return 1 if any needed cell is silently left out."""
     every = list(compared())
     notebooks = [one for one in every if one.text.is_notebook]
     idioms = [one for one in every if not one.text.is_notebook]
@@ -68,9 +68,9 @@ def _differences(found: list[Compared]) -> None:
 
 
 def _p95_ms() -> float:
-    """Return the time of a selection's analysis, each time with texts that were never read.
+    """Return the analysis time of a selection, each time with new texts, in milliseconds.
 
-    It is counted in processor time, so that other work on the machine does not show.
+    It is processor time, so that other work on the machine has no effect.
     """
     sources = [source for text in texts() if text.is_notebook for source in text.cells]
     taken = []

@@ -1,4 +1,4 @@
-"""Makes what tests use importable for benchmarks: they run in a checkout. Import it first."""
+"""Makes the test packages importable for benchmarks, which run in a checkout. Import it first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the Enter key in "Send to training" to the job's first log line on the screen.
+"""Time from the Enter key in "Send to training" to the job's first log line on the screen.
 
 ``python benchmarks/click_to_log.py [--count 20]``: a real hub, JupyterLab and Chromium.
 """
@@ -26,9 +26,9 @@ SCRIPT = 'print("first line", flush=True)\n'
 
 
 def one_send(person: Person, number: int) -> float:
-    """Send the script, open its row, and wait for its line; return seconds."""
+    """Send the script, open its row, and wait for its line; return the seconds."""
     name = f"run{number}"
-    # Nobody sends faster than notifications go; a stack of them would lie over the panel.
+    # Wait for earlier notifications to close; a stack of them would cover the panel.
     expect(person.page.locator(".Toastify__toast")).to_have_count(0, timeout=30_000)
     person.open_file_dialog(f"{name}.py")
     person.choose_gpus(1)

@@ -1,15 +1,15 @@
-"""How fast gated pods come to their nodes, beside plain pods and the cluster's own scheduler.
+"""Binding rate of gated pods, beside plain pods and the cluster's own scheduler.
 
 ``python benchmarks/cluster_binding.py [--nodes 1000] [--pods 4000]``: a control plane of its own
-with nodes of 8 GPUs that kwok answers for. Figures:
+with nodes of 8 GPUs that kwok simulates. Figures:
 
 - plain: pods without gates, from the start of the kube-scheduler, which binds them alone, to the
-  last bind; they were there before;
-- benchpool: the same pods behind our gate; from the start of the runtime (it lists the cluster and
-  the core decides) to the last bind;
-- who spent how much of the two processors in each.
+  last bind; the pods existed before;
+- benchpool: the same pods behind our gate; from the start of the runtime (it lists the cluster
+  and the core decides) to the last bind;
+- the processor time of each part on the two processors in each case.
 
-All times are read from the API server: a pod is bound when it ceases to be one without a node.
+All times are read from the API server: a pod counts as bound when it has a node.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ SPACE = "jobs"
 
 
 def pod(run: str, number: int, *, gated: bool) -> dict[str, Any]:
-    """Return a pod with one GPU; behind our gate when it is for a lease."""
+    """Return a pod with one GPU; a gated pod is for a lease."""
     container = {
         "name": "main",
         "image": "any",
@@ -74,7 +74,7 @@ def pod(run: str, number: int, *, gated: bool) -> dict[str, Any]:
 
 
 def lease(number: int) -> str:
-    """Return the id of a lease."""
+    """Return the ID of a lease."""
     return f"lease{number:021d}"
 
 
@@ -118,7 +118,7 @@ def unbound(connection: Connection, run: str) -> Any:
 async def plain(
     plane: ControlPlane, connection: Connection, count: int
 ) -> tuple[float, list[Figure]]:
-    """Return pods per second of the kube-scheduler alone, and who spent what."""
+    """Return pods per second of the kube-scheduler alone, and the processor time of each part."""
     plane.processes.kill("kube-scheduler")
     await create(connection, "plain", count, gated=False)
     async with unbound(connection, "plain") as bound:
@@ -132,7 +132,7 @@ async def plain(
 
 
 def decided(devices: Sequence[Device], count: int) -> list[tuple[str, ...]]:
-    """Return the slots that the core gives to as many jobs of one GPU."""
+    """Return the slots that the core assigns to ``count`` jobs of one GPU."""
     by_node: dict[str, list[GpuId]] = {}
     for device in devices:
         by_node.setdefault(device.node, []).append(GpuId(device.uuid))
@@ -149,7 +149,7 @@ def decided(devices: Sequence[Device], count: int) -> list[tuple[str, ...]]:
 async def gated(
     plane: ControlPlane, connection: Connection, count: int
 ) -> tuple[float, float, list[Figure]]:
-    """Return pods per second to the last bind and to our last patch, and who spent what."""
+    """Return pods per second to the last bind and to our last patch, and the processor times."""
     await create(connection, "gated", count, gated=True)
     async with unbound(connection, "gated") as bound:
         await asyncio.sleep(1)
@@ -173,7 +173,7 @@ async def gated(
 
 @asynccontextmanager
 async def started(kubeconfig: Path) -> AsyncIterator[KubernetesRuntime]:
-    """A runtime with a connection of its own."""
+    """Yield a runtime with a connection of its own."""
     with tempfile.TemporaryDirectory() as state:
         async with connect(kubeconfig) as connection:
             runtime = KubernetesRuntime(
@@ -186,7 +186,7 @@ async def started(kubeconfig: Path) -> AsyncIterator[KubernetesRuntime]:
 
 
 async def measure(plane: ControlPlane, nodes: int, pods: int, runs: int) -> list[Figure]:
-    """Take all figures; plain and gated take turns."""
+    """Take all figures; plain and gated runs alternate."""
     alone: list[float] = []
     ours: list[float] = []
     patched: list[float] = []

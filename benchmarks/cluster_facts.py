@@ -1,17 +1,16 @@
 """The pool's facts in an API server: Kueue's mix as ``TrainingJob``s, and a restart with many jobs.
 
-``python benchmarks/cluster_facts.py [--part 1] [--waiting 10000] [--only mix]``: etcd and an API
-server of its own and nothing else, as in Kueue's own test: no controllers, nodes or pods; a job
-ends by itself after its run time. Figures:
+``python benchmarks/cluster_facts.py [--part 1] [--waiting 10000] [--only mix]``: only etcd and an
+API server of its own, as in Kueue's own test, without controllers, nodes or pods; a job ends by
+itself after its run time. Figures:
 
-- the baseline mix, each job created in the API server by another client and admitted by the
-  service: admissions per second, mean time from creation to admission by class, how many writes
-  of ours that took, and who spent how much of the processors; ``--part 5`` takes a fifth of the
-  jobs;
-- a restart with ``--waiting`` jobs: until the store has read them, until the first worker is
-  started, and what the process occupies then.
+- the baseline mix, where another client creates each job in the API server and the service admits
+  it: admissions per second, mean time from creation to admission by class, the number of our
+  writes, and the processor time of each part; ``--part 5`` takes a fifth of the jobs;
+- a restart with ``--waiting`` jobs: time until the store has read them, time until the first
+  worker is started, and the memory of the process then.
 
-``--kubeconfig`` takes an API server that is there.
+``--kubeconfig`` uses an existing API server.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ LOOK_S = 0.1
 async def admissions(
     kubeconfig: Path, plane: ControlPlane | None, mix: Mix, folder: Path
 ) -> list[Figure]:
-    """See a mix through."""
+    """Run a mix to its end."""
     clock = SystemClock()
     runtime = TimedRuntime(units(mix.units), clock)
     async with (
@@ -85,7 +84,7 @@ async def admissions(
                 for each in mix.classes:
                     tasks.create_task(_create(other, namespace, project, each, created))
         made_s = time.perf_counter() - begun
-        # Nobody tells that the last end is in the API server, so it is asked.
+        # No event reports that the last end is in the API server, so the loop polls it.
         while runtime.finished < mix.jobs or any(pool.figures.read().jobs.values()):
             await asyncio.sleep(LOOK_S)
         found = Figures.of(
@@ -142,7 +141,7 @@ async def _create(
 
 
 async def fill(kubeconfig: Path, namespace: str, count: int, folder: Path) -> None:
-    """Put accepted jobs into the API server."""
+    """Create accepted jobs in the API server."""
     async with connect(kubeconfig) as connection:
         await connection.create(NAMESPACES, {"metadata": {"name": namespace}})
         store = KubernetesStore(connection, namespace, FsspecObjects(f"file://{folder}/o"))
@@ -172,7 +171,7 @@ def _job(number: int, now: float) -> AddJob:
 
 
 async def restart(kubeconfig: Path, namespace: str, folder: Path) -> list[Figure]:
-    """Open a pool on what is there and wait for its first decision."""
+    """Open a pool on the existing jobs and wait for its first decision."""
     projects = "\n".join(
         f"- {{name: p{project}, quota: 2, members: "
         f"[{', '.join(f'u{user}' for user in range(project, USERS, PROJECTS))}]}}"

@@ -1,9 +1,8 @@
-"""How soon a notebook and the pool are reached again when a cluster's proxy was lost.
+"""Time until a notebook and the pool are reachable again after the loss of a cluster's proxy.
 
-``python benchmarks/cluster_proxy.py [--runs 5]``, as root, on the cluster for tests with two real
-nodes (`make cluster` keeps it; else it is started and taken away). The proxy's process is killed
-and its pod deleted in turn. Times are from when the new proxy is ready; until then nothing can
-answer.
+``python benchmarks/cluster_proxy.py [--runs 5]``, as root, on the test cluster with two real nodes
+(`make cluster` keeps it; otherwise it is started and removed). The proxy's process is killed and
+its pod deleted in turn. Times begin when the new proxy is ready, since nothing can answer before.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from benchpool_support import direct
 from benchpool_support.waiting import until
 
 REST_S = 30
-"""Between two losses: a container that ends again and again is kept waiting by its node."""
+"""Delay between two losses, in seconds; a node delays a container that ends again and again."""
 
 
 def lost(site: Site, lose: Callable[[Object], object]) -> tuple[float, float]:
-    """Lose the proxy; return the seconds until the notebook and the pool answer again."""
+    """Stop the proxy by ``lose``; return the seconds until notebook and pool answer again."""
     headers = {"Authorization": f"token {site.token('susan')}"}
 
     def answers(path: str) -> bool:
@@ -51,7 +50,7 @@ def lost(site: Site, lose: Callable[[Object], object]) -> tuple[float, float]:
 
 
 def figures(cluster: Cluster, folder: Path, runs: int) -> list[Figure]:
-    """Lose the proxy of an installed release again and again."""
+    """Stop the proxy of an installed release several times, and return the figures."""
     releases.load_images(cluster)
     release = releases.Release(cluster.access, f"benchpool-{secrets.token_hex(3)}", folder)
     found = []

@@ -1,17 +1,17 @@
-"""How long people wait on a cluster: for a notebook's pod, and for a job's worker.
+"""Waiting times of users on a cluster: for a notebook's pod, and for a job's worker.
 
 ``python benchmarks/cluster_starts.py [--runs 20] [--only notebooks|training]``, as root, on the
-cluster for tests with two real nodes (`make cluster` keeps it; else it is started and taken away).
+test cluster with two real nodes (`make cluster` keeps it; otherwise it is started and removed).
 Images are on the nodes.
 
 - notebook: from the request for a server to its container's start, by two Hubs with the same
-  configuration that take turns: one with plain KubeSpawner, whose pod asks for a GPU and is bound
-  by the kube-scheduler, and one with benchpool's, whose pod has a lease and a gate;
-- training: the chart and the images that are shipped; a job is sent through the proxy. From the
-  request to its answer, when the job is durable; from there to its worker's container running.
+  configuration that alternate. One has plain KubeSpawner, whose pod requests a GPU and is bound by
+  the kube-scheduler. The other has benchpool's spawner, whose pod has a lease and a gate;
+- training: the shipped chart and images; a job is sent through the proxy. From the request to its
+  response, when the job is durable, and from there to its worker's running container.
 
-Times are taken when a watch of pods tells of the change, so the way back from the kubelet is in
-them.
+Times are taken when a watch of pods reports the change, so they include the way back from the
+kubelet.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ c.KubeSpawner.extra_resource_limits = {"nvidia.com/gpu": "1"}
 
 
 class Watch:
-    """Notes when pods of a namespace are first seen with all their containers running."""
+    """Record of when the pods of a namespace are first seen with all their containers running."""
 
     def __init__(self, access: Access, namespace: str) -> None:
         self._seen: queue.Queue[tuple[float, dict[str, Any]]] = queue.Queue()
@@ -89,7 +89,7 @@ class Watch:
         threading.Thread(target=self._follow, daemon=True).start()
 
     def next(self, seconds: float = 60) -> tuple[float, dict[str, Any]]:
-        """Return when (monotonic) the next pod came to run, and the pod."""
+        """Return the time (monotonic) when the next pod was running, and the pod."""
         try:
             return self._seen.get(timeout=seconds)
         except queue.Empty:
@@ -119,7 +119,7 @@ class Watch:
 
 @contextmanager
 def namespace(access: Access, prefix: str) -> Iterator[str]:
-    """A namespace that goes with all that is in it."""
+    """Yield a namespace that is deleted at the end with all its content."""
     name = f"{prefix}-{secrets.token_hex(3)}"
     about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     access.create("/api/v1/namespaces", about)
@@ -131,7 +131,7 @@ def namespace(access: Access, prefix: str) -> Iterator[str]:
 
 
 def notebooks(access: Access, folder: Path, runs: int) -> tuple[Figure, Figure]:
-    """Start servers in turns with both spawners."""
+    """Start servers with both spawners in turn."""
 
     async def define() -> None:
         async with connect(access.kubeconfig) as connection:
@@ -230,7 +230,7 @@ def training(cluster: Cluster, folder: Path, runs: int) -> tuple[Figure, Figure]
 
 
 def main() -> None:
-    """Print both."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", choices=("notebooks", "training"))

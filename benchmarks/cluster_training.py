@@ -1,24 +1,24 @@
 """The whole service on a large cluster: jobs through the Job controller, reclaim, idling.
 
 ``python benchmarks/cluster_training.py [--nodes 1000] [--jobs 4000] [--waiting 10000]``: a control
-plane of its own with nodes of 8 GPUs that kwok answers for, and the scheduler as the process that
-the chart runs, with as much of a Hub as it asks for. In this order:
+plane of its own with nodes of 8 GPUs that kwok simulates. The scheduler is the chart's process,
+with the part of a Hub that it needs. In this order:
 
-- ``jobs``: so many ``TrainingJob``s of one GPU are created at once, all over quota; each becomes a
-  Job of the Job controller. From the first creation until the last pod runs, as the API server
-  says;
-- ``full``: more of them fill the cluster. Then a gang that takes half of the GPUs comes, within
-  its project's quota: how long until the first job is told to make room, until the last one's pod
-  is told to go, and until the whole gang runs. A pod saves for 20 s;
-- ``idle``: so many jobs wait, and nothing happens: what the scheduler takes of a processor and of
-  memory;
-- ``restart``, five times: from the start of the process on these objects until it decides rightly:
-  a job whose object came meanwhile, of a project within its quota, is told that it begins, or is
-  promised the room of one that is told to leave.
+- ``jobs``: ``--jobs`` ``TrainingJob``s of one GPU are created at the same time, all over quota;
+  each becomes a Job of the Job controller. Time from the first creation until the last pod runs,
+  according to the API server;
+- ``full``: more of them fill the cluster. Then a gang that takes half of the GPUs arrives, within
+  its project's quota: times until the first job gets its notice, until the last victim's pod is
+  deleted, and until the whole gang runs. A pod saves for 20 s;
+- ``idle``: ``--waiting`` jobs wait, and there are no events: processor use and memory of the
+  scheduler;
+- ``restart``, five times: from the start of the process on these objects until its first correct
+  decision: a job of a project within its quota, whose object arrived meanwhile, begins or is
+  promised the GPUs of a victim.
 
-``--parts`` takes some of them, e.g. ``jobs,idle``. ``--parts plain`` is what ``jobs`` is held
-against: as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler
-is one process; its own times are read from outside.
+``--parts`` takes some of them, e.g. ``jobs,idle``. ``--parts plain`` is the baseline of ``jobs``:
+as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler is one
+process; its own times are read from outside.
 """
 
 from __future__ import annotations
@@ -67,12 +67,15 @@ projects:
 policy: {{grace_s: 30, min_runtime_s: 0, preemptions_per_hour: 3600, preemptions_per_day: 86400}}
 """
 PATIENT = {"BENCHPOOL_LEADER_LEASE_S": "60"}
-"""Nobody waits to take over, and the API server may be too busy to hear of the leader in time."""
+"""Environment with a long leader lease.
+
+There is no standby, and a busy API server may answer the leader's renewals late.
+"""
 WORKERS = f"{names.ROLE}={names.ROLE_WORKER}"
 
 
 class Pool:
-    """A scheduler on a cluster, and who watches both."""
+    """Scheduler on a cluster, and the observers of both."""
 
     def __init__(self, plane: ControlPlane, connection: Connection, site: Site, nodes: int) -> None:
         self.plane = plane
@@ -90,13 +93,17 @@ class Pool:
         return self.replica.process.pid
 
     async def alive(self) -> None:
-        """Return never. Errors: AssertionError when the scheduler ends by itself."""
+        """Wait forever.
+
+        Raises:
+            AssertionError: The scheduler ended by itself.
+        """
         while self.restarting or self.replica.process.poll() is None:
             await asyncio.sleep(1)
         raise AssertionError(f"the scheduler ended: {self.replica.log.read_text()[-4000:]}")
 
     async def create(self, count: int, user: str, **spec: Any) -> list[str]:
-        """Create jobs, many at once; return their names."""
+        """Create many jobs at the same time and return their names."""
         jobs = [f"{user}-{self.made + number:05d}" for number in range(count)]
         self.made += count
         body = {"command": ["python3", "train.py"], "user": user, "project": user, **spec}
@@ -113,14 +120,14 @@ class Pool:
         await self.connection.create(JOBS, body, namespace=SPACE)
 
     def running(self) -> Any:
-        """Count worker pods that come to run from now on."""
+        """Count worker pods that start to run from now on."""
         return counting(
             self.connection, kinds.PODS, "ADDED",
             namespace=SPACE, labels=WORKERS, fields="status.phase=Running",
         )  # fmt: skip
 
     async def told(self, name: str, patience_s: float = 300.0) -> None:
-        """Wait until a job begins, or is promised the room of those who are told to leave."""
+        """Wait until a job begins, or is promised the GPUs of its victims."""
         async with asyncio.timeout(patience_s):
             while True:
                 job = await self.connection.get(JOBS, name, namespace=SPACE)
@@ -130,7 +137,7 @@ class Pool:
                 await asyncio.sleep(0.02)
 
     async def quiet(self, patience_s: float = 900.0) -> float:
-        """Wait until the scheduler has nothing left to say; return how long that took."""
+        """Wait until the scheduler writes nothing any more; return the seconds."""
         began, since, before = time.monotonic(), time.monotonic(), -1
         async with asyncio.timeout(patience_s):
             while time.monotonic() - since < QUIET_FOR_S:
@@ -145,7 +152,7 @@ class Pool:
 
 
 async def jobs(pool: Pool, count: int) -> list[Figure]:
-    """Let many jobs come at once."""
+    """Create many jobs at the same time."""
     async with pool.running() as running:
         spending = Spending(pool.plane, {"benchpool": pool.pid})
         began = time.monotonic()
@@ -164,7 +171,7 @@ async def jobs(pool: Pool, count: int) -> list[Figure]:
 
 
 async def full(pool: Pool) -> list[Figure]:
-    """Fill the cluster, then let a gang come that may take half of it."""
+    """Fill the cluster, then create a gang that may take half of it."""
     more = pool.gpus - pool.made
     if more > 0:
         async with pool.running() as running:
@@ -205,11 +212,11 @@ async def full(pool: Pool) -> list[Figure]:
 
 
 async def idle(pool: Pool, waiting: int) -> list[Figure]:
-    """Let many jobs wait, and see what that costs."""
+    """Let many jobs wait, and measure the cost."""
     await pool.quiet()
     more = waiting - await _waiting(pool)
     if more > 0:
-        # Those that still find a node do not wait.
+        # Jobs that still fit on a node do not wait.
         more += pool.nodes - await _full_nodes(pool)
         await pool.create(more // 2, "more", gpus=GPUS)
         await pool.create(more - more // 2, "most", gpus=GPUS)
@@ -225,7 +232,7 @@ async def idle(pool: Pool, waiting: int) -> list[Figure]:
 
 
 async def restart(pool: Pool) -> list[Figure]:
-    """Start the scheduler anew when all is quiet, several times."""
+    """Restart the scheduler several times while there are no events."""
     first, spent, memory = zip(*[await _restarted(pool) for _ in range(RESTARTS)], strict=True)
     return [
         Figure("start of the process to the first decision", "s", first),
@@ -252,7 +259,7 @@ async def _waiting(pool: Pool) -> int:
 
 
 async def _full_nodes(pool: Pool) -> int:
-    """Return how many nodes have no eight free GPUs."""
+    """Return the number of nodes without eight free GPUs."""
     listed = await pool.connection.list(kinds.PODS, namespace=SPACE, labels=WORKERS)
     return len({pod["spec"]["nodeName"] for pod in listed.items if "nodeName" in pod["spec"]})
 
@@ -261,7 +268,7 @@ async def _full_nodes(pool: Pool) -> int:
 
 
 async def plain(plane: ControlPlane, connection: Connection, count: int) -> list[Figure]:
-    """Let as many Jobs of Kubernetes come at once as ``jobs`` does, without a gate."""
+    """Create as many Jobs of Kubernetes at the same time as ``jobs`` does, without a gate."""
     pod = {
         "restartPolicy": "Never",
         "tolerations": [{"operator": "Exists"}],

@@ -1,4 +1,4 @@
-"""How long the decision core takes over pools of fixed shapes (``benchpool bench``).
+"""Duration of the decision core over pools of fixed shapes (``benchpool bench``).
 
 ``python benchmarks/core_shapes.py [--quick] [--json]``: every shape at the sizes of
 ``docs/performance.md``, each in a process of its own, one warm-up and at least five runs;
@@ -19,7 +19,7 @@ from benchpool_scheduler.simulation.shapes.timing import Timed, as_json, in_a_fr
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A shape at a size, with the median that is asked for at least, and the aim, in ms."""
+    """Shape at a size, with the upper bound of its median and the aim, in ms."""
 
     shape: str
     nodes: int
@@ -60,7 +60,7 @@ def row(wanted: Wanted, timed: Timed) -> str:
 
 
 def main() -> int:
-    """Measure and print; 1 when a plan is not what its shape must come to."""
+    """Measure and print; return 1 if a plan is not the expected plan of its shape."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--json", action="store_true")

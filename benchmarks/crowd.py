@@ -1,8 +1,8 @@
 """A service with a large pool behind it, for other benchmarks: the real store, core and API.
 
 N nodes of 8 GPUs, all held by 4N running jobs of twenty teams that each hold their quota; 10N jobs
-wait. Running jobs end one after the other, so that passes follow each other and others start. Only
-the workers are missing: who is started runs until it is its turn to end.
+wait. Running jobs end one after the other, so that passes follow each other and other jobs start.
+Only the workers are simulated: a started job runs until it is its turn to end.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SUBMISSION = msgspec.json.encode(JobSubmission(entry=CommandEntry(["train"])))
 
 
 def configuration(nodes: int) -> Configuration:
-    """Four divisions of five teams; the quotas are all GPUs."""
+    """Return a configuration of four divisions of five teams, whose quotas are all GPUs."""
     quota = 8 * nodes // len(TEAMS)
     parents = [
         ProjectSettings(Project(ProjectName(f"division{n}"), quota=5 * quota)) for n in range(4)
@@ -77,7 +77,7 @@ def devices(nodes: int) -> tuple[Device, ...]:
 
 
 def jobs(nodes: int, now: float) -> Iterator[tuple[Change, ...]]:
-    """Yield what the store is told: 4 running jobs of 2 GPUs for each node, 10 waiting ones."""
+    """Yield the store's changes: for each node 4 running jobs of 2 GPUs and 10 waiting jobs."""
     for number in range(4 * nodes):
         record = _job(number, f"run{number}", 2, 60, now - 7200 - number % 9999, JobState.RUNNING)
         node, first = f"n{number // 4}", number % 4 * 2
@@ -115,7 +115,7 @@ def _job(
 
 
 class Workers(SimulatedRuntime):
-    """Workers that run until they are told that it is their turn to end, the oldest first."""
+    """Workers that run until the benchmark ends them, the oldest first."""
 
     def __init__(self, gpus: Sequence[Device]) -> None:
         super().__init__(gpus)
@@ -123,31 +123,31 @@ class Workers(SimulatedRuntime):
         self.ended = self.started = 0
 
     def end_one(self) -> None:
-        """Let one end."""
+        """End the oldest worker."""
         self.ended += 1
         self.end(self._oldest.popleft(), at=time.time())
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Take all that should run as running."""
+        """Mark all expected workers as running."""
         self.alive.update(expected)
         self._oldest.extend(expected)
 
     async def run_worker(self, launch: Launch) -> None:
-        """Run."""
+        """Start the worker immediately."""
         self.started += 1
         self._oldest.append(launch.worker)
         self.begin(launch.worker, time.time())
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """End at once."""
+        """End the worker immediately."""
         self._oldest.remove(worker)
         self.end(worker, 143, EndedBy.NOTICE, time.time())
 
 
 async def serve(state: Path, nodes: int, every_s: float) -> None:
-    """Serve until the line ``stop`` comes; ``go`` begins the ends of jobs.
+    """Serve until the line ``stop`` arrives; ``go`` starts to end jobs.
 
-    Prints a line of JSON when ready, and one with the figures of the passes at the end.
+    It prints a line of JSON when ready, and one with the figures of the passes at the end.
     """
     await _fill(state, nodes)
     workers = Workers(devices(nodes))
@@ -200,7 +200,7 @@ async def _fill(state: Path, nodes: int) -> None:
 
 
 async def _quiet(pool: Pool) -> None:
-    """Wait for the first pass, which makes everything that later ones keep."""
+    """Wait for the first pass, which fills the caches of later ones."""
     while pool.figures.read().passes < 1:
         await asyncio.sleep(0.2)
 

@@ -1,8 +1,8 @@
-"""How long somebody who presses *Send to training* waits for the dialog.
+"""Waiting time for the dialog of *Send to training*.
 
-``python benchmarks/dialog.py [--cells 25 100 200] [--runs 15]``: a real notebook server with a real
-pool behind it is asked what would be sent from the last cell of a notebook in which every cell uses
-the one before it, so that all go along.
+``python benchmarks/dialog.py [--cells 25 100 200] [--runs 15]``: the dialog's request to a real
+notebook server with a real pool. It sends the last cell of a notebook in which every cell uses the
+one before it, so that all cells are included.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchpool_support.serving import served
 
 
 def asked(server: NotebookServer, cells: int, runs: int) -> Figure:
-    """Ask for the dialog so many times; the first answer is left out."""
+    """Request the dialog ``runs`` times; the first answer is left out."""
     pattern = body()["cells"][1]
     chain = [
         {**pattern, "id": f"c{n}", "source": f"v{n} = [v{n - 1}]" if n else "v0 = 1"}

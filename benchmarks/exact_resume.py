@@ -1,12 +1,12 @@
-"""Whether a training that is paused again and again ends exactly as one that never was.
+"""Check that a training with many pauses ends exactly as one without.
 
 ``python benchmarks/exact_resume.py [--training loop] [--pauses 10] [--python PYTHON]``: a small
 network with dropout and Adam is trained on shuffled batches, 60 an epoch, once without a pause and
 once with pauses at random moments, or after the steps of ``--at``. Each loss and each weight is
-compared bit by bit; a step that was done twice, too. The trainings are those of
+compared bit by bit, including steps that were done twice. The trainings are those of
 ``benchmarks/trainings``: by ``checkpoint.loop``, also on two processes (``ddp``), and by the
-callbacks for Hugging Face's Trainer, Lightning and Keras. PYTHON is an interpreter that has torch
-and what the training imports; this one by default.
+callbacks for Hugging Face's Trainer, Lightning and Keras. PYTHON is an interpreter with torch and
+the imports of the training; this one by default.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ STEPS_OF_AN_EPOCH = 60
 
 @dataclass
 class ReportedProgress:
-    """What the attempts of a training have said: losses by step, weights, steps done twice."""
+    """Reports of a training's attempts: losses by step, weights, steps done twice."""
 
     losses: dict[int, str] = field(default_factory=dict)
     weights: str = ""
     again: int = 0
 
     def hear(self, line: str) -> None:
-        """Take one line."""
+        """Read one line."""
         kind, _, said = line.strip().partition(" ")
         if kind == "weights":
             self.weights = said
@@ -56,7 +56,7 @@ def attempt(command: list[str], environ: dict[str, str], told: ReportedProgress)
 
 
 def main() -> int:
-    """Train twice, compare, print."""
+    """Train twice, compare and print."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--training", choices=TRAININGS, default="loop")
     options.add_argument("--epochs", type=int, default=10, help="of 60 steps each")

@@ -4,12 +4,12 @@
 [--pictures FOLDER] [--docs docs/screenshots] [--serve]``
 
 The service runs in virtual time, with a real store, passes, preemptions and records; 64 GPUs, two
-models, four projects, benches by day. What the trace does not say is made up, by
-``benchpool_support.traced_days``. Then it does what people do besides: an administrator pauses a
-job, asks a bench back and drains a node, somebody chooses notifications. ``--pictures`` keeps each
-page in light and dark, wide and narrow, ``--docs`` those that the how-to guides show; ``--serve``
-leaves it open in a browser until Ctrl-C: the cookie ``reader`` says who reads, ``ada`` being the
-administrator. A day of virtual time takes about half a minute.
+models, four projects, benches by day. ``benchpool_support.traced_days`` makes up the facts that the
+trace lacks. Then users act: an administrator pauses a job, reclaims a bench and drains a node, and
+a user selects notifications. ``--pictures`` saves each page in light and dark, wide and narrow, and
+``--docs`` the pages of the how-to guides. ``--serve`` leaves it open in a browser until Ctrl-C: the
+cookie ``reader`` names the user, and ``ada`` is the administrator. A day of virtual time takes
+about half a minute.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchpool_support.traced_days import TimelyRuntime, TracedDays, chosen, new
 from benchpool_support.traced_use import TEAMS
 
 BEGUN = 1_795_392_000.0
-"""A Monday, at midnight: 23 November 2026."""
+"""A Monday at midnight: 23 November 2026."""
 
 NODES = tuple(
     machine(f"gpu-{number:02}", "A100" if number < 6 else "H200", 8) for number in range(1, 9)
@@ -65,15 +65,15 @@ PAGES = (
     *(("joe", "report?period=7"), ("joe", "mine"), ("susan", "history"), ("susan", "mine")),
     ("susan", "notifications"),
 )
-"""Who reads what: an administrator, a lead and a researcher."""
+"""Users and their pages: an administrator, leads and researchers."""
 
 IN_DOCS = {"fleet": ("ada", "fleet", 1000), "use": ("ada", "report?period=7&by=user", 900),
            "my-gpus": ("joe", "mine", 760)}  # fmt: skip
-"""The pictures of the how-to guides: who reads what, in a window of which height."""
+"""Pictures of the how-to guides: the user, the page and the window's height in pixels."""
 
 
 async def asked(address: str, who: str, method: str, path: str, **body: Any) -> None:
-    """Ask the API for something, as the page of a reader does."""
+    """Send a request to the API, as a user's page does."""
     headers = {"Cookie": f"reader={who}", "X-XSRFToken": f"token-of-{who}"}
     await AsyncHTTPClient().fetch(
         HTTPRequest(
@@ -86,7 +86,7 @@ async def asked(address: str, who: str, method: str, path: str, **body: Any) -> 
 
 
 async def people_act(pool: Pool, address: str) -> None:
-    """Let people do what leaves a trace besides sending jobs."""
+    """Let users take actions that are recorded, besides job submissions."""
     (bench, *_) = pool.benches.leases(ADMIN)
     running = newest(pool, ADMIN, State.RUNNING)
     acts: Sequence[tuple[str, str, str, Mapping[str, Any]]] = (
@@ -103,7 +103,7 @@ async def people_act(pool: Pool, address: str) -> None:
 
 
 async def pictures(address: str, folder: Path, now: datetime) -> None:
-    """Keep each page as its readers see it; a page that scrolls sideways is named."""
+    """Save a screenshot of each page for its users; print the pages that scroll sideways."""
     folder.mkdir(parents=True, exist_ok=True)
     async with chromium() as browser:
         for scheme, width in ((s, w) for s in ("light", "dark") for w in (1440, 390)):
@@ -126,7 +126,7 @@ async def pictures(address: str, folder: Path, now: datetime) -> None:
 
 
 async def pictures_of_docs(address: str, folder: Path, now: datetime) -> None:
-    """Keep what the how-to guides show."""
+    """Save the screenshots of the how-to guides."""
     async with chromium() as browser:
         for name, (who, path, height) in IN_DOCS.items():
             page = await opened_by(browser, address, "kiosk", who, 1200)
@@ -137,7 +137,7 @@ async def pictures_of_docs(address: str, folder: Path, now: datetime) -> None:
 
 
 async def main(options: argparse.Namespace) -> None:
-    """Live through the days, then show."""
+    """Play the days, then show the pages."""
     clock = FakeClock(BEGUN)
     gpus = tuple(gpu for node in NODES for gpu in node)
     jobs = chosen(read(options.trace), options.first_day, options.days, len(gpus), LOAD)

@@ -1,13 +1,13 @@
-"""How soon the page Fleet is seen, with 64 GPUs that have worked for 400 days.
+"""Time until the page Fleet is visible, with 64 GPUs that have worked for 400 days.
 
 ``python benchmarks/fleet.py [TRACE] [--days 400] [--runs 7]``
 
-The jobs of a trace (by default the week of ``docs/cases``, over and over) run on 8 nodes
-of 8 GPUs until now; what was measured is kept as the service keeps it: minutes for 30 days, hours
-for all. *Server*: from the request to the last byte, over HTTP on this machine. *First paint*:
-Chromium's first contentful paint from the start of the navigation, nothing cached by it. Before
-each run so much time passes that the service makes anew what it keeps for some seconds; the hours
-that are over it divides at the first request alone, which is told for itself.
+The jobs of a trace (by default the week of ``docs/cases``, over and over) run on 8 nodes of 8 GPUs
+until now. Measurements are kept as the service keeps them: minutes for 30 days, hours for all.
+*Server*: from the request to the last byte, over HTTP on this machine. *First paint*: Chromium's
+first contentful paint from the start of the navigation, with an empty browser cache. The service
+caches some figures for seconds; before each run enough time passes that it computes them again. It
+divides the completed hours at the first request only, which is reported separately.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TEXT = "version: 1\nbuild: {default: 1}\nprojects:\n" + "".join(
 
 @asynccontextmanager
 async def pool_of(state: Path, trace: Path, days: int, clock: FakeClock) -> AsyncIterator[Pool]:
-    """Return a pool whose GPUs worked through a trace, and that works now."""
+    """Yield a pool whose GPUs worked through a trace and work now."""
     (state / "scheduler").mkdir()
     spans = worked_through(read(trace), NODES, STARTED - days * DAY_S, STARTED)
     began = time.perf_counter()
@@ -67,7 +67,7 @@ async def pool_of(state: Path, trace: Path, days: int, clock: FakeClock) -> Asyn
 
 
 async def answers(address: str, clock: FakeClock, runs: int) -> list[Figure]:
-    """Return times and sizes of the page."""
+    """Return the times and sizes of the page."""
     client, seconds, sizes = AsyncHTTPClient(), [], []
     for _ in range(runs + 1):
         clock.pass_s(FORGOTTEN_S)
@@ -92,7 +92,7 @@ async def answers(address: str, clock: FakeClock, runs: int) -> list[Figure]:
 
 
 async def paints(address: str, clock: FakeClock, runs: int) -> Figure:
-    """Return when a browser showed something."""
+    """Return the time of the first contentful paint."""
     found = []
     async with chromium() as browser:
         for _ in range(runs):
@@ -107,7 +107,7 @@ async def paints(address: str, clock: FakeClock, runs: int) -> Figure:
 
 
 async def main(trace: Path, days: int, runs: int) -> None:
-    """Measure."""
+    """Measure and print."""
     clock = FakeClock(STARTED)
     with tempfile.TemporaryDirectory() as folder:
         async with pool_of(Path(folder), trace, days, clock) as pool:

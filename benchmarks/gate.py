@@ -1,10 +1,11 @@
-"""What the gate to people's services costs a request.
+"""Cost of the gate to users' services for a request.
 
 ``python benchmarks/gate.py [--rounds 5]``: a replica that answers 220 bytes, and the gate with a
-caller who shows a token, are processes of their own; the measuring client is a third. Directly and
-through the gate take turns: one request at a time, sixteen at once, a download of 256 MiB, and an
-echo over a websocket. The Hub is not asked, as with a caller whom the service has seen in the last
-four seconds; the Hub's own proxy, which every request also passes, is not there.
+caller who presents a token, are processes of their own; the measuring client is a third. Direct
+requests and requests through the gate alternate: one request at a time, sixteen at once, a download
+of 256 MiB, and an echo over a websocket. There is no request to the Hub, as with a caller whom the
+service has authenticated in the last four seconds. The Hub's own proxy, which every request also
+passes, is left out.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ HEAD = "GET {path} HTTP/1.1\r\nHost: hub\r\nAuthorization: token susan\r\n\r\n"
 
 
 class Small(RequestHandler):
-    """Answers little."""
+    """Handler with a small answer."""
 
     def get(self) -> None:
-        """Answer."""
+        """Return the answer."""
         self.write(b'{"ok":true}' * 20)
 
 
 class Large(RequestHandler):
-    """Answers much."""
+    """Handler with a large answer."""
 
     async def get(self) -> None:
-        """Answer."""
+        """Return the answer."""
         self.set_header("Content-Length", str(DOWNLOAD * MIB))
         for _ in range(DOWNLOAD):
             self.write(b"x" * MIB)
@@ -54,15 +55,15 @@ class Large(RequestHandler):
 
 
 class Repeat(WebSocketHandler):
-    """Says again what it hears."""
+    """Handler that echoes messages."""
 
     async def on_message(self, message: str | bytes) -> None:
-        """Answer."""
+        """Return the message."""
         await self.write_message(message)
 
 
 async def serve(port: int) -> None:
-    """Be the replica, or the gate before a replica on that port; print the port."""
+    """Serve as the replica, or as the gate before a replica on that port; print the port."""
     if port == 0:
         application = Application([("/small", Small), ("/large", Large), ("/ws", Repeat)])
         async with listening(application) as own:
@@ -75,7 +76,7 @@ async def serve(port: int) -> None:
 
 
 async def take(reader: asyncio.StreamReader) -> None:
-    """Read one answer to its end."""
+    """Read one response to its end."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     at = head.index(b"content-length:") + 15
     left = int(head[at : head.index(b"\r\n", at)])
@@ -84,7 +85,7 @@ async def take(reader: asyncio.StreamReader) -> None:
 
 
 async def ask(port: int, path: str, number: int) -> list[float]:
-    """Return how long each of some requests took over one connection, in milliseconds."""
+    """Return the duration of each of some requests over one connection, in milliseconds."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     took = []
     for _ in range(number):
@@ -97,7 +98,7 @@ async def ask(port: int, path: str, number: int) -> list[float]:
 
 
 async def talk(port: int, path: str, number: int) -> list[float]:
-    """Return how long each of some messages took there and back, in milliseconds."""
+    """Return the round-trip time of each of some messages, in milliseconds."""
     address = HTTPRequest(f"ws://127.0.0.1:{port}{path}", headers={"Authorization": "token susan"})
     client = await websocket_connect(address)
     took = []
@@ -111,7 +112,7 @@ async def talk(port: int, path: str, number: int) -> list[float]:
 
 
 async def measure(port: int, base: str, process: psutil.Process) -> dict[str, float]:
-    """Return one round of figures by their names, of what a process answers on a port."""
+    """Return one round of figures by name for a process that answers on a port."""
     await ask(port, f"{base}/small", 20)
     one = statistics.median(await ask(port, f"{base}/small", ONE))
     spent, began = sum(process.cpu_times()[:2]), time.perf_counter()
@@ -139,7 +140,7 @@ NAMES = {
 
 
 def started(port: int) -> tuple[subprocess.Popen[str], int]:
-    """Start a process that serves; return it with its port."""
+    """Start a process that serves, and return it with its port."""
     process = subprocess.Popen(
         [sys.executable, str(Path(__file__).resolve()), "--serve", str(port)],
         stdout=subprocess.PIPE,

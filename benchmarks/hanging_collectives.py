@@ -1,10 +1,10 @@
-"""How much processor time ranks use that hang in a collective, and ranks that only look like it.
+"""Processor use of ranks that hang in a collective, and of ranks that only look like it.
 
 ``python benchmarks/hanging_collectives.py [--ticks 10] [--tick-s 1.5] [OUT.json]``
 
-Needs ``torch``. Two real ranks of torch's gloo for each case, on processors. What they use is what
-``/proc`` says of each process. ``tests/scheduler/service/hang_cases.json`` is such a recording, and
-the rule for hangs is held against it.
+It needs ``torch``. Each case has two real ranks of torch's gloo, on CPUs. Their use is read from
+``/proc``. ``tests/scheduler/service/hang_cases.json`` is such a recording, which tests the rule for
+hangs.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ CASES = {
     "many small all_reduces without a word": False,
     "plain long computation on both ranks": False,
 }
-"""Each case, and whether it hangs."""
+"""Cases, and whether they hang."""
 
 
 def run_rank(rank: int, case: str, port: str) -> None:
-    """Be one of two ranks; it says a word when it begins with its case."""
+    """Run one of two ranks, which prints a word when it begins with its case."""
     import torch
     import torch.distributed as dist
 
@@ -102,7 +102,7 @@ def run_rank(rank: int, case: str, port: str) -> None:
 
 
 def record(case: str, ticks: int, tick_s: float) -> list[list[float]]:
-    """Return the cores that each rank used in each tick."""
+    """Return the CPU cores that each rank used in each tick."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     ranks = [
@@ -137,13 +137,13 @@ def record(case: str, ticks: int, tick_s: float) -> list[list[float]]:
 
 
 def used(process: psutil.Process) -> tuple[float, float]:
-    """Return now, and the processor seconds of a process until now."""
+    """Return the current time and the processor time of a process, in seconds."""
     times = process.cpu_times()
     return time.monotonic(), times.user + times.system
 
 
 def most(cores: list[list[float]]) -> str:
-    """Return the most that each rank used in a tick.
+    """Return the maximum that each rank used in a tick.
 
     >>> most([[0.0, 0.5], [0.007, 0.2]])
     '0.007 and 0.5'

@@ -1,10 +1,10 @@
-"""What a long history costs: starts with it, and submissions while old jobs are removed.
+"""Cost of a long history: starts with it, and submissions while old jobs are removed.
 
 ``python benchmarks/history.py [--jobs 100000] [--removed 5000] [--rounds 3]``: a pool with the real
 store and ended jobs. *Start*: from the start of a process of the service, imports included, until
-its first pass, with 20 ended jobs and with ``--jobs``, in turns. *Submission*: one after the other,
-durable, in a pool with ``--jobs`` ended ones, while nothing else happens and while ``--removed`` of
-them are removed because ``retention`` keeps no more.
+its first pass, with 20 ended jobs and with ``--jobs``, in turn. *Submission*: one after the other,
+durable, in a pool with ``--jobs`` ended ones, without other events and while ``retention`` removes
+``--removed`` of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def ended(number: int, now: float) -> JobRecord:
 
 
 async def fill(state: Path, count: int) -> None:
-    """Write so many ended jobs into the store."""
+    """Write ``count`` ended jobs into the store."""
     store, now = SqliteStore(state / "scheduler"), time.time()
     await store.open()
     for first in range(0, count, CHUNK):
@@ -65,7 +65,7 @@ async def fill(state: Path, count: int) -> None:
 
 
 def make(state: Path, keep: int) -> Pool:
-    """Return a pool that keeps so many ended jobs."""
+    """Return a pool that keeps ``keep`` ended jobs."""
     settings = dataclasses.replace(configuration(NODES), retention=Retention(ended_jobs=keep))
     runtime = SimulatedRuntime(devices(NODES))
     store = SqliteStore(state / "scheduler")
@@ -83,7 +83,7 @@ async def first_pass(state: Path) -> None:
 
 
 def start_s(state: Path) -> tuple[float, float]:
-    """Return the seconds until a new process has made its first pass: clock, and processor."""
+    """Return the elapsed and the processor seconds until a new process has made its first pass."""
     began = time.perf_counter()
     words = [sys.executable, str(Path(__file__).resolve()), "--open", str(state)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -94,7 +94,7 @@ def start_s(state: Path) -> tuple[float, float]:
 
 
 async def submissions(state: Path, jobs: int, removed: int) -> tuple[list[float], list[float]]:
-    """Return the milliseconds of submissions while nothing happens, and while jobs are removed."""
+    """Return the milliseconds of submissions without other events, and while jobs are removed."""
     pool = make(state, jobs - removed)
     await pool.open()
     caller = Caller(PEOPLE[0])

@@ -1,4 +1,4 @@
-"""Judge the scripted days at a bench: how often it would be given back wrongly, and how often not.
+"""Judge the scripted days at a bench: wrong releases, and missed releases.
 
 ``python benchmarks/idle_cases.py``
 """
@@ -15,7 +15,7 @@ from benchpool_support.idle_cases import IdleVerdict, cases, judged
 
 
 def main() -> int:
-    """Print a row for each kind of case; return 1 where the target is missed."""
+    """Print a row for each kind of case; return 1 if the target is missed."""
     begun = time.perf_counter()
     verdicts = [judged(case) for case in cases()]
     took_s = time.perf_counter() - begun

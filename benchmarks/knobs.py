@@ -1,4 +1,4 @@
-"""What each setting of the policy costs: a trace replayed with one setting changed at a time.
+"""Cost of each setting of the policy: a trace replayed with one setting changed at a time.
 
     python benchmarks/knobs.py TRACE.csv.gz --gpus 650 --window 21:35 --min-jobs 51
 
@@ -32,7 +32,7 @@ COSTS: tuple[tuple[str, Costs], ...] = (
     ("a restart costs 600 s", Costs(restart_s=600.0)),
     ("a pause loses 600 s of progress", Costs(lost_progress_s=600.0)),
 )
-"""What jobs may cost that restart slowly, or save seldom."""
+"""Possible costs of jobs that restart slowly or save seldom."""
 
 HEADINGS = "| changed | mean wait h | 99 % wait h | short jobs wait min | mean completion h | "
 HEADINGS += "pauses per job | lost GPU h |"

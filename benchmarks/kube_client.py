@@ -1,8 +1,8 @@
-"""What reading a cluster costs with our calls, and with the official client's models and objects.
+"""Cost of reading a cluster with our calls, and with the official client's models and objects.
 
-``python benchmarks/kube_client.py [--pods 20000]``: lists of pods as an API server sends them, 500
-a page, each way in a process of its own. And how long two replicas lead at the same time when the
-leader's renewals hang, under the official client's election.
+``python benchmarks/kube_client.py [--pods 20000]``: lists of pods in the API server's form, 500 a
+page, each way in a process of its own. It also measures how long two replicas lead at the same time
+when the leader's renewals hang, under the official client's election.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEASE_S, RENEW_S, RETRY_S, HANGS_S = 5.0, 3.0, 2.0, 15.0
 
 
 def pod(number: int) -> dict[str, Any]:
-    """Return a pod of a job as the API server sends it, with the managers of its fields."""
+    """Return a pod of a job in the API server's form, with the managers of its fields."""
     names = {"benchpool.io/role": "worker", "benchpool.io/job": f"job{number}"}
     managed: dict[str, Any] = {f"f:field-{index}": {"f:value": {}} for index in range(60)}
     container = {
@@ -72,7 +72,7 @@ def pod(number: int) -> dict[str, Any]:
 
 
 def reader(way: str) -> Callable[[bytes], list[Any]]:
-    """Return what makes a page into what a cache keeps."""
+    """Return the function that turns a page into the objects of a cache."""
     if way == "ours":
         import msgspec
 
@@ -95,7 +95,7 @@ def reader(way: str) -> Callable[[bytes], list[Any]]:
 
 
 def measure(way: str, count: int) -> dict[str, float]:
-    """Return the CPU seconds and the MiB that reading and keeping the pods takes."""
+    """Return the CPU seconds and the MiB for reading and keeping the pods."""
     read = reader(way)
     read(json.dumps({"items": [pod(0)]}).encode())
     pages = [
@@ -115,7 +115,7 @@ def _resident_mib() -> float:
 
 
 class _Lock:
-    """A lease in memory for one candidate; while it hangs, its holder's writes take long."""
+    """Lease in memory for one candidate; while it hangs, its holder's writes take long."""
 
     def __init__(self, shared: dict[str, Any], identity: str) -> None:
         self.name, self.namespace, self.identity = "lease", "default", identity
@@ -123,7 +123,7 @@ class _Lock:
         self._shared = shared
 
     def get(self, name: str, namespace: str) -> tuple[bool, Any]:
-        """Return whether there is a record, and it."""
+        """Return whether there is a record, and the record."""
         found = self._shared.get("record")
         body = type("Missing", (), {"body": '{"code": 404}', "reason": "none"})()
         return (True, found) if found is not None else (False, body)
@@ -134,7 +134,7 @@ class _Lock:
         return True
 
     def update(self, name: str, namespace: str, election_record: Any) -> bool:
-        """Write a record, in time or too late; a late one finds a conflict."""
+        """Write a record, in time or too late; a late write finds a conflict."""
         if self.hangs:
             time.sleep(HANGS_S)
             return False
@@ -143,7 +143,7 @@ class _Lock:
 
 
 def seconds_of_two_leaders() -> float:
-    """Return for how long two candidates lead at once after the first one's renewals hang."""
+    """Return how long two candidates lead at the same time after the first one's renewals hang."""
     from kubernetes.leaderelection import electionconfig, leaderelection
 
     shared: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""A control plane with many nodes that kwok answers for, and who spends what in it.
+"""A control plane with many nodes that kwok simulates, and the processor time of its parts.
 
-Used by the benchmarks on Kubernetes. Nothing goes on in it by itself: nodes are ready from the
-first moment, send no heartbeats, and are believed for a day. etcd does not wait for the disk
-(``--unsafe-no-fsync``); controllers have as many calls as they want.
+The benchmarks on Kubernetes use it. It has no events of its own: nodes are ready from the start,
+send no heartbeats, and are trusted for a day. etcd does not wait for the disk
+(``--unsafe-no-fsync``), and controllers have no rate limit.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ spec:
   next:
     delete: true
 """
-"""A pod that is told to go saves for 20 s, fails, and is gone when its Job has counted it."""
+"""Stages of a pod: a deleted pod saves for 20 s, fails, and goes when its Job has counted it."""
 
 SILENT = """\
 ---
@@ -105,8 +105,8 @@ options:
 
 @contextmanager
 def large_cluster() -> Iterator[ControlPlane]:
-    """A control plane that ends with this block, or with this process."""
-    # Who is told to end takes its folder away too.
+    """Yield a control plane that ends with this block, or with this process."""
+    # SIGTERM has to remove the folder too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="benchpool-cluster-") as name:
         folder = Path(name)
@@ -120,7 +120,7 @@ def large_cluster() -> Iterator[ControlPlane]:
 
 
 def start_kwok(plane: ControlPlane) -> None:
-    """Let pods run on the nodes that are there."""
+    """Let pods run on the existing nodes."""
     stages = plane.folder / "stages.yaml"
     usual = STAGES.read_text()
     assert AT_ONCE in usual
@@ -136,7 +136,7 @@ def start_kwok(plane: ControlPlane) -> None:
 
 
 async def add_nodes(connection: Connection, count: int) -> None:
-    """Add ready nodes without a machine; returns when pods may come to all of them."""
+    """Add ready nodes without a machine, and wait until pods may run on all of them."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     await asyncio.gather(
         *(connection.create(kinds.NODES, _node(number, at)) for number in range(count))
@@ -179,19 +179,23 @@ def _takes_pods(node: dict[str, Any]) -> bool:
 
 
 class Counting:
-    """Counts what a watch tells, without reading more of it than needed; see ``counting``."""
+    """Counter of a watch's events, which decodes only what it needs; see ``counting``."""
 
     def __init__(self) -> None:
         self.total = 0
         self._news = asyncio.Event()
 
     def add(self, more: int) -> None:
-        """Count more."""
+        """Add to the count."""
         self.total += more
         self._news.set()
 
     async def reach(self, count: int, *, patience_s: float = 900.0) -> float:
-        """Return when (monotonic seconds) so many were counted. Errors: TimeoutError."""
+        """Return the time (monotonic seconds) when ``count`` events were counted.
+
+        Raises:
+            TimeoutError: There were fewer after ``patience_s`` seconds.
+        """
         async with asyncio.timeout(patience_s):
             while self.total < count:
                 self._news.clear()
@@ -210,11 +214,11 @@ async def counting(
     fields: str = "",
     holding: bytes = b"",
 ) -> AsyncIterator[Counting]:
-    """Count events of a kind from now on: ADDED is what comes to match, DELETED what ceases to.
+    """Count events of a kind from now on: ADDED is a new match, DELETED is the end of a match.
 
-    Only objects whose JSON holds the bytes count.
+    Only objects whose JSON contains the bytes ``holding`` count.
 
-    An observer that decoded each pod would take more of the machine than what it observes.
+    An observer that decoded each pod would use more of the machine than the observed parts.
     """
     path = kind.path(namespace)
     chosen = {"labelSelector": labels, "fieldSelector": fields}
@@ -248,12 +252,12 @@ async def counting(
         await asyncio.gather(reading, return_exceptions=True)
 
 
-# --------------------------------------------------------------------------- who spends what
+# --------------------------------------------------------------------------- processor time
 
 
 @dataclass
 class Spending:
-    """Processor time of each part of the cluster since this was made, and calls by kind."""
+    """Processor time of each part of the cluster since this object's creation, and API calls."""
 
     plane: ControlPlane
     more: Mapping[str, int] = field(default_factory=dict)
@@ -261,7 +265,7 @@ class Spending:
     _calls: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
-        """Begin now."""
+        """Start to measure."""
         self._before, self._calls = Counter(self._seconds()), _calls(self.plane)
 
     def figures(self, count: int = 1) -> list[Figure]:
@@ -274,7 +278,7 @@ class Spending:
         ]
 
     def calls(self, most: int = 12) -> list[tuple[str, int]]:
-        """Return the calls that the API server answered most often, with how often."""
+        """Return the most frequent calls of the API server, with their numbers."""
         return (_calls(self.plane) - self._calls).most_common(most)
 
     @staticmethod
@@ -290,13 +294,13 @@ class Spending:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor seconds of a process, all its threads together."""
+    """Return the processor time of a process with all its threads, in seconds."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_mib(pid: int) -> float:
-    """Return the memory that a process occupies now."""
+    """Return the present memory of a process, in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(it.split()[1]) for it in lines if it.startswith("VmRSS")) / 1024
 

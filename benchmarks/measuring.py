@@ -1,15 +1,14 @@
-"""What measuring the use of GPUs costs, and how large its record becomes.
+"""Cost of measuring the use of GPUs, and the size of its record.
 
 ``python benchmarks/measuring.py [--looks 200]``
 
 *A look*: the real service's, at 8 GPUs that are held by 8 benches, through the real binding of NVML
 over the driver's library for tests (C, built with gcc), with the processes of this program counted
-for each bench; processor time of the whole process, also of the writes once a minute. *A node's
-agent*: a look at 8 GPUs in the hands of pods and the cgroups of 110 pods, and the report as bytes;
-the kubelet that it asks is in the same process and counts too. *50 watchers*: each asks every five
-seconds for all GPUs, as an administrator's page would; the answers are made and encoded, HTTP is
-left out.
-*The record*: 8 GPUs that were never out of work, in a file that is as old as it becomes.
+for each bench. It is processor time of the whole process, including the writes once a minute. *A
+node's agent*: a look at 8 GPUs held by pods and the cgroups of 110 pods, and the report as bytes;
+the kubelet that it queries is in the same process and counts too. *50 watchers*: each requests all
+GPUs every five seconds, like an administrator's page; the answers are made and encoded, and HTTP is
+left out. *The record*: 8 GPUs that were never idle, in a file of the maximum age.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ BENCHES = load(
 
 
 class Patch:
-    """What a test's ``monkeypatch`` does, for as long as this program runs."""
+    """Stand-in for a test's ``monkeypatch`` that lasts until this program ends."""
 
     def setattr(self, target: object, name: str, value: object) -> None:
         """Set an attribute."""
@@ -64,7 +63,7 @@ class Patch:
 
 
 def gpus() -> list[ScriptedGpu]:
-    """Return GPUs with everything that they may have."""
+    """Return GPUs with all optional properties."""
     gpu = ScriptedGpu(
         "",
         used_mib=40_000,
@@ -80,7 +79,7 @@ def gpus() -> list[ScriptedGpu]:
 
 
 def counted() -> int:
-    """Return the calls of the driver for one GPU and look, whoever watches."""
+    """Return the driver calls for one GPU in one look, for any number of watchers."""
     library = ScriptedLibrary(gpus())
     library.install(Patch())
     sampler, uuids = NvmlSampler(), [it.uuid for it in library.gpus]
@@ -93,14 +92,14 @@ def counted() -> int:
 
 
 def installed(folder: Path) -> None:
-    """Build the driver's library and put it in the binding's place."""
+    """Build the driver's library and use it in the binding."""
     library = fake_driver.build(folder / "driver")
     library.tell(gpus())
     library.install(cast(Any, Patch()))
 
 
 def agent(count: int, folder: Path) -> list[float]:
-    """Return processor seconds of each look of a node's agent."""
+    """Return the processor time of each look of a node's agent, in seconds."""
     kubelet = ScriptedKubelet(
         free={"nvidia.com/gpu": [it.uuid for it in gpus()]},
         given={
@@ -130,7 +129,7 @@ def agent(count: int, folder: Path) -> list[float]:
 
 
 async def looks(count: int, folder: Path) -> tuple[list[float], list[float]]:
-    """Return processor seconds of each minute of looks, and of a round of watchers."""
+    """Return the processor time of each minute of looks, and of a round of watchers, in seconds."""
     clock = FakeClock()
     devices = [Device(f"GPU-{i}", i, "A100", "n0", 81_920, simulated=False) for i in range(GPUS)]
     pool = make_pool(
@@ -162,7 +161,7 @@ async def looks(count: int, folder: Path) -> tuple[list[float], list[float]]:
 
 
 def sums(step_s: int, dice: random.Random) -> Sums:
-    """Return the sums of a step in which a GPU was never out of work."""
+    """Return the sums of a step in which a GPU was never idle."""
     covered, least = step_s * 1000, dice.randrange(400)
     return Sums(
         covered_ms=covered,
@@ -178,7 +177,7 @@ def sums(step_s: int, dice: random.Random) -> Sums:
 
 
 def holder_at(gpu: int, at: int) -> int:
-    """Return the number of who held a GPU: another one every four hours."""
+    """Return the number of a GPU's holder, which changes every four hours."""
     return 1000 + (at // 14_400 * GPUS + gpu) % (400 * DAY_S // 14_400 * GPUS)
 
 
@@ -191,7 +190,7 @@ def rows(step_s: int, days: int, now: int, dice: random.Random) -> Iterator[dict
 
 
 def fill(database: Database, storage: Storage, now: int) -> None:
-    """Write a record as old as it becomes: raw by the real writer, sums into their tables."""
+    """Write a record of the maximum age: raw samples by the real writer, sums into their tables."""
 
     dice = random.Random(7)
     for number in range(48):
@@ -244,13 +243,13 @@ def timed(count: int, work: Callable[[], object]) -> list[float]:
 
 
 def record(storage: Storage) -> list[Figure]:
-    """Return the size of the record, and the times to write to it and to read from it."""
+    """Return the size of the record, and the times of writes and reads."""
     now = 1_800_000_000
     database = Database(storage, lambda: float(now))
     database.open()
     fill(database, storage, now)
     print(f"the record while it is filled: {database.size() / 2**20:.1f} MiB")
-    database.close()  # what a file's log still has goes into the file
+    database.close()  # moves the content of the write-ahead log into the file
     database.open()
     size = database.size()
     week, year = now - 7 * DAY_S, now - 365 * DAY_S

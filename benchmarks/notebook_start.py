@@ -1,9 +1,9 @@
-"""How long a notebook takes: on a bench GPU of benchpool, and from plain JupyterHub.
+"""Start time of a notebook: on a bench GPU of benchpool, and from plain JupyterHub.
 
 ``python benchmarks/notebook_start.py [--count 10]``: from the REST request for a server until its
 JupyterLab page answers, on the same machine, with the same proxy and the same Python. Starts of
-both take turns, so that whatever else the machine does falls on both. Also prints how long
-``benchpool up`` takes, cold (an empty state folder) and again.
+both alternate, so that other work of the machine affects both. It also prints the time of
+``benchpool up``, cold (an empty state folder) and with an existing one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ c.JupyterHub.load_roles = [
 
 @contextmanager
 def plain_hub(folder: Path) -> Iterator[httpx.Client]:
-    """Run JupyterHub with SimpleLocalProcessSpawner and nothing of benchpool."""
+    """Run JupyterHub with SimpleLocalProcessSpawner and without benchpool."""
     found = proxy.find(os.environ) or proxy.install(os.environ)
     ports = state.ports(state.prepare(folder / "plain"), 0, "127.0.0.1")
     known = {
@@ -107,7 +107,7 @@ def one_start(client: httpx.Client, user: str, options: dict[str, int]) -> float
 
 
 def ups(folder: Path, count: int) -> tuple[list[float], list[float]]:
-    """Time ``benchpool up``: with an empty state folder, and again with the same."""
+    """Time ``benchpool up`` with an empty state folder, and again with the same folder."""
     cold, warm = [], []
     for number in range(count):
         for times in (cold, warm):

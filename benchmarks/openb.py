@@ -1,10 +1,9 @@
-"""How many GPUs of a mixed pool come to use: whole GPUs, parts, CPUs and memory (R1, R12).
+"""Usable GPUs of a mixed pool: whole GPUs, parts, CPUs and memory (R1, R12).
 
-The pods of a trace arrive one by one in random order, again from the start when all have come,
-until together they have asked for as many GPUs as the pool has. Nobody leaves. Each is decided in
-a pass of its own by the product's core; a pod that finds no place waits and stays without one.
-What is left unused at the end is lost to fragmentation. The pods are one project's, so that parts
-of one GPU may go together.
+The pods of a trace arrive one by one in random order, repeatedly, until their total request equals
+the GPUs of the pool. No pod leaves. The product's core decides on each in a pass of its own. A pod
+that does not fit waits and stays without a place. The unused rest at the end is lost to
+fragmentation. The pods belong to one project, so that parts of one GPU may be combined.
 
     python benchmarks/openb.py PODS.csv.gz NODES.csv.gz [--seeds 3]
 
@@ -47,7 +46,7 @@ PROJECT = ProjectName("all")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file, packed or not."""
+    """Return the rows of a CSV file, compressed or not."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
     return list(csv.DictReader(text.splitlines()))
@@ -67,7 +66,7 @@ def node_of(row: dict[str, str]) -> Node:
 
 
 def job_of(row: dict[str, str]) -> JobFacts:
-    """Return what a pod asks for, as a job of one worker that cannot be moved."""
+    """Return a pod's request as a job of one worker that cannot be moved."""
     gpus, milli = int(row["num_gpu"]), int(row["gpu_milli"])
     return JobFacts(
         id=JobId(row["name"]),
@@ -84,12 +83,12 @@ def job_of(row: dict[str, str]) -> JobFacts:
 
 
 def asked(job: JobFacts) -> int:
-    """Return the thousandths of GPUs that a job asks for."""
+    """Return the requested thousandths of GPUs of a job."""
     return job.fraction or job.spec.gpus * WHOLE_GPU
 
 
 def arrivals(pods: Sequence[JobFacts], total: int, seed: int) -> Iterator[JobFacts]:
-    """Yield pods in random order until one would ask for more than the total."""
+    """Yield pods in random order until the next would exceed the total."""
     draw, demand, turn = random.Random(seed), 0, 0
     while True:
         turn += 1
@@ -101,7 +100,7 @@ def arrivals(pods: Sequence[JobFacts], total: int, seed: int) -> Iterator[JobFac
 
 
 def fill(nodes: Sequence[Node], pods: Sequence[JobFacts], seed: int) -> tuple[float, list[float]]:
-    """Let the pods arrive; return the GPUs in use in percent, and milliseconds of every pass."""
+    """Let the pods arrive; return the used GPUs in percent, and the milliseconds of every pass."""
     total = sum(len(node.gpus) for node in nodes) * WHOLE_GPU
     state = ClusterState.of(Snapshot(tuple(nodes), (Project(PROJECT, quota=None),), ()))
     held: dict[GpuId, int] = {}

@@ -1,10 +1,10 @@
-"""What the what-if beside the quota editor costs, and how long somebody who types waits for it.
+"""Cost of the what-if beside the quota editor, and its delay after typing.
 
 ``python benchmarks/quota_editor.py [--users 500] [--jobs 300] [--runs 9]``: the real page over a
 pool on this machine, with a bench quota and a project of their own for each user, comments in the
-file, and two thirds of the jobs running. The page is asked what it would change, as its script does
-after each pause in typing, with another value each time; the processor time is that of the whole
-process, with the answer's page.
+file, and two thirds of the jobs running. As the page's script does after each pause in typing, each
+run requests the effect of another value. The processor time is that of the whole process, including
+the answer's page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BASE = re.compile(r'name="base" value="(\d+)"')
 
 
 def text_of(users: int, gpus: int) -> str:
-    """Return a configuration in which everybody has a bench GPU by name and a project."""
+    """Return a configuration in which each user has a bench GPU by name and a project."""
     names = [f"user{number:03}" for number in range(users)]
     benches = "\n".join(f"    {name}: 0" for name in names)
     projects = "\n".join(
@@ -73,7 +73,7 @@ async def measured(folder: Path, users: int, jobs: int, runs: int) -> list[Figur
 
 
 async def asked(client: httpx.AsyncClient, page: str, key: str, runs: int) -> list[Figure]:
-    """Type another value into one field so many times."""
+    """Type another value into one field ``runs`` times."""
     form = await opened_form(client, page)
     costs, waits = [], []
     for run in range(runs + 1):
@@ -82,7 +82,7 @@ async def asked(client: httpx.AsyncClient, page: str, key: str, runs: int) -> li
         cost, wait = time.process_time() - used, time.perf_counter() - began
         if answer.status_code != 200 or "1 value to change" not in answer.text:
             raise SystemExit(f"{page}: {answer.status_code} {answer.text[-2000:]}")
-        if run:  # the first fills what is kept between
+        if run:  # the first run fills the caches
             costs.append(cost * 1000)
             waits.append(wait * 1000)
     return [
@@ -92,7 +92,7 @@ async def asked(client: httpx.AsyncClient, page: str, key: str, runs: int) -> li
 
 
 async def opened_form(client: httpx.AsyncClient, page: str) -> Mapping[str, str]:
-    """Return what the page's script sends beside the fields that were changed."""
+    """Return the fields that the page's script sends beside the changed ones."""
     shown = (await client.get(page)).text
     token, base = XSRF.search(shown), BASE.search(shown)
     if token is None or base is None:

@@ -1,11 +1,11 @@
-"""What readers of events cost those who submit.
+"""Cost of readers of events for submitters.
 
 ``python benchmarks/readers.py [--readers 500] [--count 600] [--rounds 3]``: a small full pool of
 ``crowd.py`` behind the real API on the loopback, in a process of its own; each answer comes after
-the fsync. 32 submissions are under way at once, with no reader and then with the readers, in turns;
-the readers are a process of their own. *Own jobs*: five streams for each of a hundred people.
+the fsync. 32 submissions are sent at the same time, with no reader and then with the readers, in
+turn; the readers are a process of their own. *Own jobs*: five streams for each of a hundred users.
 *All jobs*: all streams are administrators', so each event goes to each of them. *One alone*: the
-time of a submission while nothing else happens, and until the last reader has been told of it.
+time of a submission without other events, and until the last reader has received it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WHO = {"no reader": (), "own jobs": PEOPLE, "all jobs": ADMINISTRATORS}
 
 
 class Cost(NamedTuple):
-    """Milliseconds of the service's processor time for each submission."""
+    """Service's processor time for each submission, in milliseconds."""
 
     user: float
     kernel: float
 
 
 async def follow(url: str, tokens: Sequence[str], readers: int) -> None:
-    """Read events with so many connections; tell on stdout when all know of a job that is named."""
+    """Read events with ``readers`` connections; print when all have received the named job."""
     place = urlsplit(url)
     known: dict[bytes, int] = {}
     wanted = b""
@@ -78,7 +78,7 @@ async def follow(url: str, tokens: Sequence[str], readers: int) -> None:
 
 
 async def submit(url: str, count: int) -> float:
-    """Submit ``count`` jobs, 32 at once; return submissions per second."""
+    """Submit ``count`` jobs, 32 at a time; return submissions per second."""
     work = iter(range(count))
 
     async def submitter(person: str) -> None:
@@ -92,7 +92,7 @@ async def submit(url: str, count: int) -> float:
 
 
 async def alone(url: str, readers: subprocess.Popen[str] | None) -> list[tuple[float, float]]:
-    """Submit one job after the other; return the milliseconds of each, and until all know of it."""
+    """Submit jobs one by one; return the milliseconds of each, and until all readers know it."""
     import msgspec
 
     took = []

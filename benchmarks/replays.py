@@ -3,9 +3,9 @@
     python benchmarks/replays.py TRACES [--search] [--only philly|shockwave]
 
 ``TRACES`` is a folder with ``philly-2017.csv.gz`` and ``shockwave-120.csv.gz``. A row is one run of
-``benchpool replay`` with the options that are printed; ``guaranteed`` learns run times as the
-service does and knows none beforehand. ``--search`` adds how many GPUs the product needs for the
-mean wait that fixed partitions have with 1,600; it takes some more replays.
+``benchpool replay`` with the printed options; ``guaranteed`` learns run times as the service does
+and starts with none. ``--search`` adds the number of GPUs that the product needs for the mean wait
+of fixed partitions with 1,600 GPUs; it takes some more replays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchpool_scheduler.simulation.replay.report import ReplayOptions, replay
 from benchpool_scheduler.simulation.replay.summary import Summary
 
 AGELESS = Policy(long_run_s=0.0)
-"""No job ever counts as long-running: plain guaranteed quotas."""
+"""Policy without long-running jobs: plain guaranteed quotas."""
 
 STATIC_GPUS = 1600
 STEP = 10
@@ -68,7 +68,7 @@ def table(title: str, rows: Sequence[str]) -> None:
 
 
 def show_philly(traces: Path, *, search: bool) -> None:
-    """Print the waits on 650 GPUs, and what fixed partitions need."""
+    """Print the waits on 650 GPUs, and the GPUs that fixed partitions need."""
     best, _ = replay(philly(traces, 650))
     plain, _ = replay(philly(traces, 650), AGELESS)
     fixed, _ = replay(philly(traces, STATIC_GPUS, "static"))
@@ -88,7 +88,7 @@ def show_philly(traces: Path, *, search: bool) -> None:
 
 
 def least_gpus(traces: Path, wait_h: float, low: int = 560, high: int = 720) -> Summary:
-    """Return the replay with the fewest GPUs, in steps of ten, that waits no longer."""
+    """Return the replay with the fewest GPUs, in steps of ten, that waits at most ``wait_h``."""
     found, _ = replay(philly(traces, high))
     while high - low > STEP:
         middle = (low + high) // (2 * STEP) * STEP
@@ -101,9 +101,10 @@ def least_gpus(traces: Path, wait_h: float, low: int = 560, high: int = 720) -> 
 
 
 def show_shockwave(traces: Path) -> None:
-    """Print makespan and completion on 32 GPUs, rigid jobs.
+    """Print makespan and completion on 32 GPUs with rigid jobs.
 
-    With one project nothing competes for a quota; with a quota of 0 all of the pool is surplus.
+    With one project there is no competition for a quota; with a quota of 0 all of the pool is
+    surplus.
     """
     options = ReplayOptions(traces / "shockwave-120.csv.gz", gpus=32)
     with NamedTemporaryFile("w", suffix=".csv") as nothing:

@@ -1,9 +1,9 @@
-"""How long reads of the API take while passes run over a large pool.
+"""Duration of API reads while passes run over a large pool.
 
 ``python benchmarks/responsiveness.py [--nodes 10000] [--seconds 30]``: the pool of ``crowd.py``
-behind the real API on the loopback, in a process of its own. Five readers ask for what the pages
-and the terminal ask for, each every tenth of a second, first while nothing happens and then while
-jobs end and each end causes a pass.
+behind the real API on the loopback, in a process of its own. Five readers send the requests of the
+pages and the terminal, each every tenth of a second, first without other events and then while jobs
+end and each end causes a pass.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PATHS = ("/status?gpus=false", "/jobs?limit=50", "/jobs/{job}", "/jobs/{job}/why
 async def read(
     url: str, person: str, number: int, until: float, seen: dict[str, list[float]]
 ) -> None:
-    """Ask for each path in turn until the time is over; note the milliseconds.
+    """Request each path in turn until the time is over; record the milliseconds.
 
-    Readers begin at other times and with other paths than each other.
+    Readers begin at different times and with different paths.
     """
     headers = {"Authorization": f"token {person}"}
     async with httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as client:
@@ -51,7 +51,7 @@ async def read(
 
 
 async def reads(url: str, seconds: float) -> dict[str, list[float]]:
-    """Let all readers ask; return the milliseconds by path."""
+    """Run all readers; return the milliseconds by path."""
     seen: dict[str, list[float]] = {}
     until = time.perf_counter() + seconds
     people = [(person, number) for number, person in enumerate(READERS)]
@@ -60,7 +60,7 @@ async def reads(url: str, seconds: float) -> dict[str, list[float]]:
 
 
 def rows(when: str, seen: dict[str, list[float]]) -> list[str]:
-    """Return a row for each path, and one for all together."""
+    """Return a row for each path, and one for all paths together."""
     every = {**seen, "all of them": [ms for times in seen.values() for ms in times]}
     lines = []
     for path, times in every.items():
@@ -73,13 +73,13 @@ def rows(when: str, seen: dict[str, list[float]]) -> list[str]:
 
 
 def told(server: subprocess.Popen[str]) -> Any:
-    """Return the next thing that the service says."""
+    """Return the next message of the service."""
     assert server.stdout is not None
     return json.loads(server.stdout.readline())
 
 
 def order(server: subprocess.Popen[str], word: str) -> None:
-    """Tell the service something."""
+    """Send a command to the service."""
     assert server.stdin is not None
     server.stdin.write(f"{word}\n")
     server.stdin.flush()

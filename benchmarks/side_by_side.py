@@ -1,9 +1,9 @@
-"""Hold the decision core of this checkout against that of another commit, in turns.
+"""Compare the decision core of this checkout with that of another commit, in turns.
 
-``python benchmarks/side_by_side.py COMMIT [SHAPE:NODES ...] [--pairs N]``: both trees are laid out
-beside each other; each shape runs in a new process of the one, then of the other, then the other
-way round. Processor time counts, so a busy machine changes little. Printed are the least and the
-median of each side, and the median of what each pair differs by.
+``python benchmarks/side_by_side.py COMMIT [SHAPE:NODES ...] [--pairs N]``: both trees are written
+beside each other. Each shape runs in a new process of the one, then of the other, then in reverse
+order. The figures are processor time, so a busy machine changes little. The table shows the minimum
+and the median of each side, and the median difference of the pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core_shapes import WANTED
 from tables import machine
 
 PLACES = ("simulation/shapes", "measuring")
-"""Where commits have what times a shape, the newest first."""
+"""Places of the module that times a shape, in different commits, the newest first."""
 
 PAIRS = 15
 
@@ -38,13 +38,13 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=False)
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The scheduler of one commit. ``module``: what times one shape there."""
+    """Scheduler of one commit; ``module`` times one shape there."""
 
     folder: Path
     module: str
 
     def timed_ms(self, shape: str, nodes: int) -> tuple[float, float]:
-        """Return the least and the median of at least five passes in a new process."""
+        """Return the minimum and the median of at least five passes in a new process."""
         words = [sys.executable, "-c", IN_PROCESSOR_TIME, self.module, shape, str(nodes)]
         environment = os.environ | {"PYTHONPATH": str(self.folder)}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -58,7 +58,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A shape on both sides: the least and the median of each run, pair by pair."""
+    """Shape on both sides: the minimum and the median of each run, pair by pair."""
 
     shape: str
     nodes: int
@@ -79,7 +79,7 @@ class Held:
 
 
 def held(shape: str, nodes: int, before: Tree, now: Tree, pairs: int) -> Held:
-    """Run a shape in turns."""
+    """Run a shape on both sides in turns."""
     found: dict[Tree, list[tuple[float, float]]] = {before: [], now: []}
     for number in range(pairs):
         for tree in (before, now) if number % 2 == 0 else (now, before):
@@ -101,7 +101,7 @@ def laid_out(commit: str, folder: Path) -> Tree:
 
 
 def tree_in(folder: Path, name: str) -> Tree:
-    """Return the scheduler that stands in a folder."""
+    """Return the scheduler in a folder."""
     for place in PLACES:
         if (folder / "benchpool_scheduler" / place / "__main__.py").exists():
             return Tree(folder, f"benchpool_scheduler.{place.replace('/', '.')}")

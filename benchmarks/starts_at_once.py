@@ -1,9 +1,9 @@
-"""How many of several ``benchpool up --port 0`` that start at once come up on a busy machine.
+"""Successful starts of several simultaneous ``benchpool up --port 0`` on a busy machine.
 
 ``python benchmarks/starts_at_once.py [--starts 20] [--load 4]``
 
-Each start has a new state folder; busy loops use the processors meanwhile. Seconds are those of the
-ready lines. A start that fails is printed with its output.
+Each start has a new state folder; busy loops use the processors meanwhile. The seconds are those of
+the ready lines. A start that fails is printed with its output.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMAND = (sys.executable, "-c", "from benchpool_scheduler.cli import main; main
 
 
 class Start:
-    """One ``benchpool up`` with a state folder of its own."""
+    """``benchpool up`` with a state folder of its own."""
 
     def __init__(self, state: Path) -> None:
         command = [*COMMAND, "up", "--json", "--state", str(state), "--port", "0", "--gpus", "2"]
@@ -36,7 +36,7 @@ class Start:
         )
 
     def first_line(self) -> dict[str, Any]:
-        """Return the first line that it prints: the ready line, or why it failed."""
+        """Return its first output line: the ready line, or the cause of its failure."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         try:
@@ -45,13 +45,13 @@ class Start:
             return {"error": line}
 
     def end(self) -> None:
-        """End it and wait."""
+        """Stop it and wait."""
         self._process.terminate()
         self._process.communicate()
 
 
 def start_all(folder: Path, number: int) -> list[dict[str, Any]]:
-    """Start this many at once; return the first lines of all."""
+    """Start this many at the same time; return the first lines of all."""
     starts = [Start(folder / str(n)) for n in range(number)]
     try:
         return [one.first_line() for one in starts]
@@ -61,7 +61,7 @@ def start_all(folder: Path, number: int) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Print the table; return 1 where a start failed."""
+    """Print the table; return 1 if a start failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--starts", type=int, default=20)
     parser.add_argument("--load", type=int, default=4)

@@ -1,8 +1,8 @@
-"""How many submissions per second are accepted durably, over HTTP, through the running service.
+"""Rate of durably accepted submissions over HTTP, through the running service.
 
 ``python benchmarks/submissions.py [--count 1000] [--at-once 32]``: a real ``benchpool up`` with a
 project whose limit is one GPU, so that the accepted jobs wait. Each answer comes after the fsync.
-Eight people submit, since one alone is held to 200 requests a second.
+Eight users submit, because the rate limit is 200 requests per second and user.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDS = 3
 
 
 async def accept(clients: Sequence[AsyncClient], count: int, at_once: int) -> float:
-    """Submit ``count`` jobs with ``at_once`` under way; return submissions per second."""
+    """Submit ``count`` jobs, ``at_once`` at a time; return submissions per second."""
     work = iter(range(count))
     job = JobSubmission(entry=CommandEntry(argv=["sleep", "600"]))
 

@@ -1,4 +1,4 @@
-"""Figures as tables with the machine's name; used by every benchmark here."""
+"""Tables of figures with the machine's name, for every benchmark here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured thing: its runs in one unit."""
+    """Measured quantity: its runs in one unit."""
 
     what: str
     unit: str
@@ -26,7 +26,7 @@ class Figure:
 
 
 def machine() -> str:
-    """Return what the figures were measured on."""
+    """Return a description of the machine."""
     model = "unknown processor"
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -1,13 +1,13 @@
-"""Find by running which cells each selection of the corpus needs, and store it beside the corpus.
+"""Find by runs which cells each selection of the corpus needs, and store it beside the corpus.
 
-``pip install -r tests/extension/cells/corpus/requirements.txt``, then
-``python benchmarks/trace_cells.py [WORD…]``: only texts whose name has one of the words.
+``pip install -r tests/extension/cells/corpus/requirements.txt``, then ``python
+benchmarks/trace_cells.py [WORD…]``: only texts whose name has one of the words.
 
-Every run is a fork with a fresh interactive shell in a folder of its own. From the last cell above
-the selection to the first, each is left out in turn: where a cell then fails, or the selected one
-prints, returns, binds or changes something else, the one left out is needed. In notebooks each cell
-begins with random numbers of its own, so that a needed cell is one whose work is used; in idioms
-the state of random numbers counts too.
+Every run is a fork with a new interactive shell in a folder of its own. From the last cell above
+the selection to the first, each is left out in turn. If a cell then fails, or the selected one
+prints, returns, binds or changes something else, the omitted cell is needed. In notebooks each cell
+begins with random numbers of its own, so that a needed cell is one whose results are used. In
+idioms the state of random numbers counts too.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _write(stored: dict[str, Any], path: Path = TRACED) -> None:
 
 
 def traced(text: Text) -> dict[str, Any]:
-    """Return what each selected cell of a text needs, and how long each cell took."""
+    """Return the cells that each selected cell of a text needs, and the seconds of each cell."""
     seconds: list[float] = []
     needs = {}
     for selected in text.selected:
@@ -107,7 +107,7 @@ def traced(text: Text) -> dict[str, Any]:
 
 
 def asked(text: Text) -> dict[str, Any]:
-    """Return what the kernel says of the names when all cells have run but an idiom's last."""
+    """Return the kernel's answer about the names after all cells (in idioms: but the last)."""
     ran = range(len(text.cells) - (not text.is_notebook))
     return {"digest": digest_of(text), "names": _forked(lambda: _names(text, list(ran)))}
 
@@ -126,9 +126,9 @@ def _names(text: Text, numbers: list[int]) -> dict[str, Any]:
 
 
 def _is_same(whole: _Ran, part: _Ran, source: str) -> bool:
-    """Say whether a selected cell has done the same: printed, given back, bound and changed.
+    """Return whether a selected cell had the same output, result, bindings and changes.
 
-    What it changes counts where the part has it, or where it is named in the cell.
+    A change counts if the part has the name, or if the cell contains it.
     """
     if part.seen is None or whole.seen is None or part.seen[:2] != whole.seen[:2]:
         return False
@@ -152,7 +152,7 @@ def _ran(text: Text, numbers: list[int]) -> _Ran:
 
 
 def _forked(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what work gives in a fork, whose files all lie in a folder that is then removed."""
+    """Return the result of ``work`` in a fork with a temporary folder."""
     reading, writing = os.pipe()
     with tempfile.TemporaryDirectory() as folder:
         child = os.fork()
@@ -166,7 +166,7 @@ def _forked(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
             except BaseException:
                 traceback.print_exc()
             finally:
-                os._exit(0)  # nothing of the parent's work is done twice
+                os._exit(0)  # skip the parent's exit handlers
         os.close(writing)
         with os.fdopen(reading) as pipe:
             said = pipe.read()
@@ -208,7 +208,7 @@ def _prints(names: dict[str, Any]) -> dict[str, str]:
 
 
 def _load() -> None:
-    """Import once what the texts import, so that no fork pays for it, nor any cell's seconds."""
+    """Import the texts' imports once, so that no fork and no cell's seconds include them."""
     import warnings
 
     warnings.simplefilter("ignore")
@@ -218,7 +218,7 @@ def _load() -> None:
     words = {line.strip() for text in texts() for cell in text.cells for line in cell.split("\n")}
     for line in sorted(words):
         if line.startswith(("import ", "from ")) and not any(word in line for word in _OWN):
-            with contextlib.suppress(ImportError):  # some make what they import
+            with contextlib.suppress(ImportError):  # some texts create the modules that they import
                 exec(line, {})  # noqa: S102 (our own texts)
 
 
@@ -234,7 +234,7 @@ def _shell() -> Any:
     config.InteractiveShell.colors = "nocolor"
     shell = InteractiveShell(config=config)
     shell.enable_gui = lambda gui=None: None
-    shell.displayhook.write_output_prompt = lambda: None  # its number tells of cells left out
+    shell.displayhook.write_output_prompt = lambda: None  # its number would reveal omitted cells
     return shell
 
 
@@ -301,7 +301,7 @@ def _parts(value: Any, seen: dict[int, int], depth: int) -> Iterable[str]:
     elif isinstance(value, dict):
         for key, each in value.items():
             if isinstance(key, str) and key.rstrip("_").endswith("_time"):
-                continue  # how long a fit took
+                continue  # duration of a fit
             yield from _parts(key, seen, depth + 1)
             yield from _parts(each, seen, depth + 1)
     elif isinstance(value, set | frozenset):

@@ -1,12 +1,11 @@
-"""How long it takes from Send to a job's first log line, with a value of the notebook along.
+"""Time from Send to a job's first log line, with a value of the notebook in the bundle.
 
 ``python benchmarks/values_along.py [--mib 200] [--runs 5]``
 
-One machine: a hub and a pool of its own as ``benchpool up`` starts them, and this process as the
-notebook's kernel. Each run sends another array, so that nothing was uploaded before; then it sends
-the same one again. Beside them stands what the same bytes take with nothing of ours: written with
-NumPy, hashed, written again and synchronized, copied, read with NumPy, and a kernel of Jupyter's
-own, started and asked to print.
+On one machine, ``benchpool up`` starts a hub and a pool, and this process is the notebook's kernel.
+Each run sends a new array that was never uploaded, then the same array again. For comparison, the
+same bytes are processed without benchpool: written with NumPy, hashed, written again and
+synchronized, copied, read with NumPy, and printed by a kernel of Jupyter's own.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ FLOOR = (
 
 
 def sent(key: str) -> list[float]:
-    """Send a cell with the array ``x`` of this session; return the moments of its parts."""
+    """Send a cell with the array ``x`` of this session; return the times of its steps."""
     at = [time.time()]
     with tempfile.TemporaryDirectory(prefix="benchpool-values-") as name:
         folder = Path(name)
@@ -98,7 +97,7 @@ def sent(key: str) -> list[float]:
 
 
 def floor(array: numpy.ndarray) -> list[float]:
-    """Return the seconds that the same takes with nothing of ours."""
+    """Return the seconds that the same steps take without benchpool."""
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as name:
         first, second, third = (Path(name, each) for each in ("first.npy", "second", "third"))
         return [

@@ -1,4 +1,4 @@
-"""What JupyterLab's panel asks before an action on a job, made from the table of operations."""
+"""The questions of JupyterLab's panel before an action on a job, from the table of operations."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def text() -> str:
 
 
 def _jobs() -> str:
-    """Return what may be done to a job: its verb in a terminal, and the options of its fields."""
+    """Return the possible changes of a job: its verb in a terminal, its fields' options."""
     rows = {
         one.name: {
             "words": " ".join(one.verb.words),
@@ -98,7 +98,7 @@ def _jobs() -> str:
 
 
 def _access() -> str:
-    """Return what may be done about belonging to a project."""
+    """Return the actions on access requests to a project."""
     asked = [one for one in declared(AccessOperations) if one.body is not None and one.lab]
     rows = {
         one.name: {

@@ -1,7 +1,7 @@
 """The front end's wire types, made from the OpenAPI documents by openapi-typescript.
 
-The generator is one of the front end's development dependencies and runs without a network; which
-document gives which file stands in ``extension/redocly.yaml``.
+The generator is one of the front end's development dependencies and runs without a network. The
+mapping of documents to files is in ``extension/redocly.yaml``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ OPTIONS = ("--root-types", "--root-types-no-schema-prefix")
 
 
 def are_stale(config: Path = CONFIG) -> bool:
-    """Say whether the committed types differ from what the documents give. Errors: as ``run``."""
+    """Return whether the committed types differ from the documents; errors as in ``run``."""
     return run(config, "--check").returncode != 0
 
 
 def write(config: Path = CONFIG) -> None:
-    """Write them.
+    """Write the types.
 
     Raises:
         RuntimeError: The generator failed. Others: as ``run``.
@@ -34,12 +34,12 @@ def write(config: Path = CONFIG) -> None:
 
 
 def run(config: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the generator with a file that says which document gives which types.
+    """Run the generator with a file that maps documents to types.
 
     Raises:
         RuntimeError: It or Node is not installed.
     """
-    # Node from the wheel lies beside Python and need not be on the path.
+    # The wheel installs Node beside Python, which need not be on the path.
     node = shutil.which("node") or str(Path(sys.executable).with_name("node"))
     if not GENERATOR.exists() or not Path(node).exists():
         raise RuntimeError("openapi-typescript is missing: run `npm ci` in extension/")

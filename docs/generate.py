@@ -1,9 +1,9 @@
-"""Write the generated reference pages, or with ``--check`` say which are stale.
+"""Write the generated reference pages, or with ``--check`` list the stale ones.
 
-Command line and HTTP API come from their tables, states and reasons from the core, pictures and
-printed outcomes of the cases from running them, so that no page can drift from what the code does.
-The chart's custom resource definitions, the policy beside them, the front end's wire types and
-the keywords of Python are written here too.
+Command line and HTTP API come from their tables, states and reasons from the core. Pictures and
+printed outcomes of the cases come from running them. So no page can drift from the code. This also
+writes the chart's custom resource definitions, the policy beside them, the front end's wire types
+and the keywords of Python.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def members_table(
 
 
 def states_page() -> str:
-    """Return the page of the states, with the transitions as the code has them."""
+    """Return the page of the states, with the code's transitions."""
     lines = [
         NOTE + "# States of a job\n",
         members_table(states.JobState, "state"),
@@ -136,7 +136,7 @@ def use_page() -> str:
 
 
 def job_notes_page() -> str:
-    """Return the page of the rules by which notes of ended jobs are found."""
+    """Return the page of the rules for notes on ended jobs."""
     rows = [
         f"| `{rule.name}` | {rule.condition} | {rule.samples} | {'yes' if rule.simulated else ''} |"
         for rule in RULES
@@ -173,7 +173,7 @@ def cluster_settings_page() -> str:
 
 
 def pages() -> Mapping[str, str]:
-    """Return all generated files by their name, seen from the folder of the reference."""
+    """Return all generated files by their name, relative to the reference folder."""
     return {
         **reference.pages(),
         "openapi-jupyter.json": page_api.text(),
@@ -210,7 +210,7 @@ def main(arguments: list[str]) -> int:
             if "--check" not in arguments:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-    # After the documents that they are made from.
+    # After the documents, which are their source.
     if "--check" not in arguments:
         front_end_types.write()
     elif front_end_types.are_stale():

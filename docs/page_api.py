@@ -1,7 +1,7 @@
-"""The OpenAPI document of what the Jupyter server extension answers by itself.
+"""The OpenAPI document of the Jupyter server extension's own operations.
 
-All else under its prefix it passes on to the pool, whose document is ``reference/openapi.json``.
-The front end's types are made from both.
+The extension forwards all other requests under its prefix to the pool, whose document is
+``reference/openapi.json``. The front end's types are made from both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("bench/keep", "post", "Keep an idle bench for a while", None, BenchNow, 200),
     ("bench/give-back", "post", "Give the GPUs of the bench back", None, BenchNow, 200),
 )
-"""Name and path, method, summary, body, answer, status of a good answer."""
+"""Name and path, method, summary, body, response, status of a successful response."""
 
 
 def text() -> str:

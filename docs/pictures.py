@@ -1,7 +1,7 @@
-"""Draws the cases of ``docs/cases`` as they really come out: the pool before and after.
+"""Draws the real outcomes of ``docs/cases``: the pool before and after.
 
 Each picture is an SVG of its own that is readable on light and dark pages. GPUs are squares in the
-colour of the project that holds them; jobs that wait stand below. Not imported by the product.
+colour of the project that holds them; waiting jobs stand below. The product does not import this.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ WEEK = (
     *("--quotas", "docs/cases/workload/quotas.csv"),
     *("--config", "docs/cases/workload/quotas.yaml"),
 )
-"""The what-if over a recorded week that a page shows."""
+"""What-if over a recorded week for a page."""
 
 WIDTH, MARGIN, GAP = 640, 14, 16
 SQUARE, STEP, ROW = 26, 29, 36
 CHIP, LINE = 22, 27
 LANE = 32
 LABEL = 26
-"""Measures in pixels: the picture, its margins, a GPU and its node, a waiting job, a step from lane
-to lane, node names."""
+"""Measures of the picture, its margins, GPUs, nodes, jobs, lanes and node names, in pixels."""
 
 COLOURS = ("#56b4e9", "#e69f00", "#2fb58a", "#d68fb8", "#b9a4f5", "#e5d84a")
-"""One for each project; black text has a contrast of at least 7 on all of them."""
+"""Colours of the projects; black text has a contrast of at least 7 on all of them."""
 
 STYLE = """
   .card { fill: #ffffff; stroke: #c9ced6 }
@@ -71,10 +70,10 @@ STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One half of a picture: a pool at rest.
+    """Half of a picture: a pool at rest.
 
     Attributes:
-        marks: Words to stand beside the names of some jobs, such as ``paused``.
+        marks: Words beside the names of some jobs, such as ``paused``.
     """
 
     heading: str
@@ -83,7 +82,7 @@ class Panel:
 
     @property
     def happened(self) -> str:
-        """Return what was done to the jobs that hold GPUs."""
+        """Return the actions on the jobs that hold GPUs."""
         holding = {job.id for job in self.snapshot.jobs if job.held}
         words: dict[str, list[str]] = {}
         for job, mark in self.marks.items():
@@ -119,11 +118,11 @@ GANG = (
     (3, 1, "exit code and last words, in the pod's status"),
     (1, 0, "GPUs are free"),
 )
-"""Who tells whom, in order; from a lane to itself is something done there."""
+"""Messages between lanes, in order; a message from a lane to itself is a local step."""
 
 
 def lanes(title: str, heads: Sequence[str], steps: Sequence[tuple[int, int, str]]) -> str:
-    """Return who tells whom in the course of something, from top to bottom."""
+    """Return a sequence diagram of these messages, from top to bottom."""
     wide = (WIDTH - 2 * MARGIN) // len(heads)
     middles = [MARGIN + wide // 2 + wide * number for number in range(len(heads))]
     height = MARGIN + LABEL + LANE * len(steps) + MARGIN
@@ -151,7 +150,7 @@ def lanes(title: str, heads: Sequence[str], steps: Sequence[tuple[int, int, str]
 
 
 def printed() -> Mapping[str, str]:
-    """Return what ``benchpool simulate --explain`` prints for each case, by file name."""
+    """Return the output of ``benchpool simulate --explain`` for each case, by file name."""
     found: dict[str, str] = {}
     for path in (*sorted(CASES.glob("*.yaml")), SHARES):
         option = "--shares" if path == SHARES else "--explain"
@@ -165,7 +164,7 @@ def printed() -> Mapping[str, str]:
 
 
 def _in_the_terminal(*words: str) -> str:
-    """Return a command as a reader types it in the project's folder, and what it prints."""
+    """Return a command as typed in the project's folder, and its output."""
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.chdir(CASES.parents[1]):
         cli.run(words, {}, Path())
@@ -176,7 +175,7 @@ def picture(case: cases.Case) -> str:
     """Return the pool of a case before and after its passes.
 
     Raises:
-        ValueError: The case does not hold, so nothing true could be drawn.
+        ValueError: The case does not hold, so the picture would be wrong.
     """
     outcome = try_case(case)
     if outcome.result != "ok" or case.snapshot is None or outcome.played is None:
@@ -200,7 +199,7 @@ def picture(case: cases.Case) -> str:
 
 
 def bars(division: divisions.Division) -> str:
-    """Return the division of a pool as bars: quota, part of the surplus, and what is asked for."""
+    """Return the division of a pool as bars: quota, part of the surplus, and demand."""
     divided = divisions.check(division)
     if divided.differences:
         raise ValueError(f"{division.name}: {divided.differences}")
@@ -253,7 +252,7 @@ def _marks_after(before: Snapshot, played: Played) -> Mapping[str, str]:
 
 
 def _told(played: Played) -> str:
-    """Return the outcome in words, for those who do not see the picture."""
+    """Return the outcome in words, for readers who cannot see the picture."""
     names = {
         "runs": [j.id for j in played.snapshot.jobs if j.activity is Activity.RUNNING],
         "waits": [j.id for j in played.snapshot.jobs if j.activity is Activity.QUEUED],
@@ -273,7 +272,7 @@ def _colours(projects: Sequence[Project]) -> Mapping[str, str]:
 
 
 def _legend(snapshot: Snapshot, colours: Mapping[str, str]) -> tuple[list[str], int]:
-    """Return what is drawn of the projects, and where the panels begin."""
+    """Return the legend of the projects, and the position of the panels below it."""
     parents = {p.parent for p in snapshot.projects if p.name in colours}
     parts, x, y = [], MARGIN, MARGIN
     for project in snapshot.projects:
@@ -296,7 +295,7 @@ def _legend(snapshot: Snapshot, colours: Mapping[str, str]) -> tuple[list[str], 
 def _panel(
     panel: Panel, x: int, y: int, width: int, colours: Mapping[str, str]
 ) -> tuple[list[str], int]:
-    """Return what is drawn of one half, and where it ends."""
+    """Return the drawing of one half, and its lower end."""
     parts = [_text(x, y + 12, panel.heading, "head")]
     y += LABEL
     holders = {

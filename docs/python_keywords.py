@@ -1,4 +1,4 @@
-"""The keywords of ``benchpool.submit`` as a type that checkers and editors read."""
+"""The keywords of ``benchpool.submit`` as a type for type checkers and editors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HasId(Protocol):
 
 
 class SubmitKeywords(TypedDict, total=False):
-    """What ``benchpool.submit`` takes by name, each with its type; its help says what they mean."""
+    """Keyword options of ``benchpool.submit`` with their types; its help has the meanings."""
 
 '''
 

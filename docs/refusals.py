@@ -1,6 +1,6 @@
-"""The page of refusals, read from the source: every sentence a rule or a check can answer with.
+"""The page of refusals from the source: every sentence that a rule or a check can answer with.
 
-Not imported by the product. A sentence's variable parts are shown as ``‹name›``.
+The product does not import this. A sentence's variable parts are shown as ``‹name›``.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ ELSEWHERE = (
     "Anything else",
     "where it was asked: in the terminal, on the page, in Python, in the HTTP answer or in the log",
 )
-"""Where the sentences of all other modules of the packages are said."""
+"""Heading and place for the sentences of all other modules of the packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One sentence with its class, code and field."""
+    """Sentence with its class, code and field."""
 
     sentence: str
     status: str
@@ -120,7 +120,7 @@ class Refusal:
 
 
 def text_of(node: ast.expr) -> str | None:
-    """Return a literal text with its variable parts marked; None for anything else."""
+    """Return a literal text with its variable parts marked, or None for other nodes."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -135,7 +135,7 @@ def text_of(node: ast.expr) -> str | None:
 
 
 def _name(node: ast.expr) -> str:
-    """Return a short name of what is put in: the last plain word of the expression."""
+    """Return a short name of a variable part: the last plain word of the expression."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name.strip("_")
@@ -195,7 +195,7 @@ def page() -> str:
 
 
 def _of(places: Sequence[str]) -> list[Path]:
-    """Return the modules in these folders, and those that are named themselves."""
+    """Return the modules in these folders, and the modules that are listed themselves."""
     found = []
     for place in places:
         path = ROOT / place

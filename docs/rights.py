@@ -1,4 +1,4 @@
-"""The page of what each account may do on a cluster, as the chart renders it."""
+"""The page of the rights of each account on a cluster, as the chart renders them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Write what Helm would install as files for `kubectl apply`, and which images that needs.
+"""Write the objects of a Helm install as files for `kubectl apply`, and list the images it needs.
 
-Usage: ``python helm/manifests.py [-f VALUES]... [--namespace NAME] [--release NAME] [--out DIR]``,
-or with ``--images`` to print the images alone: those to mirror where nodes have no way out; each
-with its name in the mirror after it, where ``images.mirror`` is set.
+Usage: ``python helm/manifests.py [-f VALUES]... [--namespace NAME] [--release NAME] [--out DIR]``.
+With ``--images`` it prints only the images, to be mirrored for nodes without internet access. If
+``images.mirror`` is set, each line also has the image's name in the mirror.
 
-The files hold what ``helm template`` renders, and only their owner may read them. Tokens and
-passwords are made once: a ``secrets.yaml`` that is there already is left as it is.
+The files hold the output of ``helm template``, and only their owner may read them. Tokens and
+passwords are created once: an existing ``secrets.yaml`` is left unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "helm" / "benchpool"
 HOOK = "helm.sh/hook"
 REGISTRY = re.compile(r"^(localhost|[^/]*[.:][^/]*)/")
-"""What stands before an image's name; the chart says the same (``benchpool.mirrored``)."""
+"""Registry part of an image name, as in the chart (``benchpool.mirrored``)."""
 FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "ServiceAccount", "Secret")
 """Kinds that others need; the rest follows in the order of the chart."""
 OF_THE_CLUSTER = frozenset(
@@ -38,7 +38,7 @@ Manifest = dict[str, Any]
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Write or print; return the exit status."""
+    """Write the files or print the images; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-f", "--values", action="append", default=[], type=Path)
     parser.add_argument("--namespace", default="benchpool", help="of hub, proxy and scheduler")
@@ -62,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Manifest:
-    """Return values as Helm puts a later file over an earlier one: by key; lists as a whole."""
+    """Return values merged like Helm merges two files: by key, lists as a whole."""
     found = dict(one)
     for key, value in other.items():
         before = found.get(key)
@@ -72,7 +72,11 @@ def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Manifest:
 
 
 def rendered(values: Mapping[str, Any], release: str, namespace: str) -> list[Manifest]:
-    """Return all objects of a release, each with its namespace. Errors: HelmError."""
+    """Return all objects of a release, each with its namespace.
+
+    Raises:
+        HelmError: The chart could not be rendered.
+    """
     with Chart.load(CHART) as chart:
         texts = chart.render(values=dict(values), name=release, namespace=namespace)
     objects = [
@@ -93,17 +97,17 @@ def _rank(one: Manifest) -> int:
 
 
 def is_hook(one: Manifest) -> bool:
-    """Whether Helm runs it beside an install, and does not keep it."""
+    """Return whether the object is a hook, which Helm runs beside an install and does not keep."""
     return HOOK in (one["metadata"].get("annotations") or {})
 
 
 def is_made_once(one: Manifest) -> bool:
-    """Whether it holds the tokens and passwords that the chart makes."""
+    """Return whether the object holds the tokens and passwords that the chart creates."""
     return one["kind"] == "Secret" and "server-secret" in one.get("data", {})
 
 
 def write(objects: Sequence[Manifest], folder: Path, namespace: str) -> None:
-    """Write the files, and say how they are applied."""
+    """Write the files and print how to apply them."""
     folder.mkdir(parents=True, exist_ok=True)
     secrets = folder / "secrets.yaml"
     kept = [one for one in objects if not is_hook(one) and not is_made_once(one)]
@@ -120,7 +124,7 @@ def write(objects: Sequence[Manifest], folder: Path, namespace: str) -> None:
 
 
 def _write(file: Path, objects: Sequence[Manifest]) -> None:
-    # Values may hold passwords, of databases and of an identity provider.
+    # Values may hold passwords of databases and of an identity provider.
     file.touch(mode=0o600)
     file.write_text(
         yaml.safe_dump_all(objects, sort_keys=False, width=120, allow_unicode=True), "utf-8"
@@ -130,7 +134,7 @@ def _write(file: Path, objects: Sequence[Manifest]) -> None:
 def listed(
     values: Manifest, objects: Sequence[Manifest], release: str, namespace: str
 ) -> list[str]:
-    """Return a line for each image: its name, and that in the mirror where there is one."""
+    """Return a line for each image: its name, and its name in the mirror if there is one."""
     mirror = (values.get("images") or {}).get("mirror") or ""
     if not mirror:
         return images(objects, values)
@@ -140,7 +144,7 @@ def listed(
 
 
 def mirrored(image: str, mirror: str) -> str:
-    """Return the name of an image in a mirror, which takes the place of its registry.
+    """Return the name of an image in a mirror, which replaces its registry.
 
     >>> mirrored("quay.io/a/b:1", "mirror.lan/all"), mirrored("benchpool/hub:1", "mirror.lan")
     ('mirror.lan/all/a/b:1', 'mirror.lan/benchpool/hub:1')
@@ -149,14 +153,14 @@ def mirrored(image: str, mirror: str) -> str:
 
 
 def images(objects: Sequence[Manifest], values: Mapping[str, Any]) -> list[str]:
-    """Return every image that the release or what it starts runs, sorted."""
+    """Return every image that the release or its own pods run, sorted."""
     found = {image for one in objects for image in _of(one)}
     profiles = (values.get("notebooks") or {}).get("profiles") or ()
     return sorted(found | set(_named(profiles)))
 
 
 def _of(value: Any) -> Iterator[str]:
-    """Yield the images of containers, and those of variables that name one."""
+    """Yield the images of containers, and the images that variables name."""
     if isinstance(value, list):
         for each in value:
             yield from _of(each)
@@ -170,7 +174,7 @@ def _of(value: Any) -> Iterator[str]:
 
 
 def _named(value: Any) -> Iterator[str]:
-    """Yield what profiles set as the image of a server."""
+    """Yield the server images that profiles set."""
     if isinstance(value, list):
         for each in value:
             yield from _named(each)

@@ -1,10 +1,10 @@
-"""Write what a release is made of, and the hashes of its files, beside the wheel.
+"""Write the bills of materials of a release, and the hashes of its files, beside the wheel.
 
 Usage: ``python images/bills.py DIST PYTHON [--no-validate]``: the folder of the wheel, and the
-Python of an environment into which it was installed. Each bill is CycloneDX, as scanners of
-vulnerabilities read it: of the Python packages, of the front end's, of the proxy's.
-``sha256sum -c SHA256SUMS`` checks all of them. The first bill is checked against its schema, which
-takes most of the time, unless ``--no-validate`` is given.
+Python of an environment into which it was installed. The bills are CycloneDX, a format of
+vulnerability scanners: of the Python packages, of the front end's, of the proxy's. ``sha256sum -c
+SHA256SUMS`` checks all of them. The first bill is checked against its schema, which takes most of
+the time, unless ``--no-validate`` is given.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUMS = "SHA256SUMS"
 NPM = ("npm", "sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--package-lock-only")
 FOLDERS = {"front-end": ROOT / "extension", "proxy": ROOT / "images" / "proxy"}
-"""Folders with a lock of npm: each package in it by version and hash."""
+"""Folders with an npm lock file, which has the version and hash of each package."""
 
 
 def python_bill(python: Path, to: Path, *options: str) -> None:
@@ -29,13 +29,13 @@ def python_bill(python: Path, to: Path, *options: str) -> None:
 
 
 def npm_bill(folder: Path, to: Path) -> None:
-    """Write the packages of a lock of npm."""
+    """Write the packages of an npm lock file."""
     done = subprocess.run(NPM, cwd=folder, check=True, stdout=subprocess.PIPE)
     to.write_bytes(done.stdout)
 
 
 def sums(folder: Path) -> str:
-    """Return a line for each file, as ``sha256sum`` writes and checks them."""
+    """Return a line for each file in the format of ``sha256sum``."""
     files = sorted(one for one in folder.iterdir() if one.is_file() and one.name != SUMS)
     return "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
 

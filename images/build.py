@@ -1,11 +1,11 @@
-"""Build all images; say how long each took, how large it is, and its hash.
+"""Build all images and print the duration, size and hash of each.
 
 Usage: ``python images/build.py [--engine docker|buildah] [--tag TAG] [--base IMAGE] [PART...]``
 
-With Docker the images stand on the public base that each Dockerfile names, unless ``--base`` names
-another; they are called as the chart of this version asks for them. With buildah, where no image
-registry is at hand, they stand on a Debian made from its packages, and become archives: how those
-reach a registry or a node is said at the end.
+With Docker the images use the public base of each Dockerfile, unless ``--base`` names another; they
+have the names that the chart of this version requests. With buildah, which needs no image registry,
+they use a Debian made from its packages, and become archives. The last output lines explain how to
+bring these to a registry or a node.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 
 
 def main() -> int:
-    """Build; return the exit status."""
+    """Build the images and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--engine", choices=("docker", "buildah"), default=engine())
     parser.add_argument("--tag", default=version(), help="tag of the images; %(default)s")
@@ -45,14 +45,14 @@ def main() -> int:
 
 
 def version() -> str:
-    """Return the version whose images the chart asks for."""
+    """Return the version of the images that the chart requests."""
     about = (ROOT / "helm" / "benchpool" / "Chart.yaml").read_text()
     (found,) = re.findall(r"^appVersion: \"?([^\"\s]+)\"?$", about, re.MULTILINE)
     return str(found)
 
 
 def engine() -> str:
-    """Return ``docker`` when its daemon answers, else ``buildah``."""
+    """Return ``docker`` if its daemon answers, else ``buildah``."""
     if shutil.which("docker") is None:
         return "buildah"
     asked = subprocess.run(["docker", "version"], capture_output=True)
@@ -93,7 +93,7 @@ def with_buildah(parts: list[str], tag: str) -> None:
 
 
 def how_to_use(archives: Mapping[str, Path], tag: str) -> str:
-    """Return how archives, by part, come to where the chart finds them."""
+    """Return instructions for bringing the archives to the place where the chart finds them."""
     pushes = [
         f"  skopeo copy oci-archive:{archive} docker://REGISTRY/benchpool/{part}:{tag}"
         for part, archive in archives.items()
@@ -113,7 +113,7 @@ def how_to_use(archives: Mapping[str, Path], tag: str) -> str:
 
 
 def say(name: str, seconds: float, size: int, where: str) -> None:
-    """Print one image."""
+    """Print one image's figures."""
     print(f"{name:40} {seconds:6.0f} s {size / MIB:7.0f} MiB  {where}".rstrip(), flush=True)
 
 

@@ -1,25 +1,25 @@
-"""What a training says to the benchmark that pauses it: each loss, and its weights at the end."""
+"""Reports of a training to the benchmark that pauses it: each loss, and its weights at the end."""
 
 import hashlib
 import os
 from pathlib import Path
 
 PAUSE_AFTER = os.environ.get("TRAINING_PAUSE_AFTER")
-"""The pool asks for a pause while this step ends."""
+"""Step during whose end the pool requests a pause."""
 EPOCHS = int(os.environ.get("TRAINING_EPOCHS", "10"))
 DEVICE = os.environ.get("TRAINING_DEVICE", "cpu")
-"""Where the loop computes: ``cpu`` or ``cuda``."""
+"""Device of the loop: ``cpu`` or ``cuda``."""
 
 
 def loss(step: int, value: float) -> None:
-    """Say the loss of a step, exactly; steps are counted from 1."""
+    """Print the exact loss of a step; steps are counted from 1."""
     print("loss", step, float(value).hex(), flush=True)
     if str(step) == PAUSE_AFTER:
         Path(os.environ["BENCHPOOL_NOTICE_FILE"]).write_text("{}")
 
 
 def weights(parameters) -> None:  # type: ignore[no-untyped-def]
-    """Say what the weights are, by their hash."""
+    """Print the hash of the weights."""
     digest = hashlib.sha256()
     for each in parameters:
         values = each.detach().flatten().tolist() if hasattr(each, "detach") else each.ravel()

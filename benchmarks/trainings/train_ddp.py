@@ -1,6 +1,6 @@
 """A training of torch on two processes by DistributedDataParallel and ``checkpoint.loop``.
 
-Each has its own dropout; the loss that is told is the sum of both.
+Each has its own dropout; the reported loss is the sum of both.
 """
 
 import os
@@ -31,7 +31,7 @@ def launch() -> int:
 
 
 def train() -> None:
-    """Train as one rank."""
+    """Train one rank."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()

@@ -10,7 +10,7 @@ from benchpool.checkpoint.huggingface import HuggingFacePauses, latest
 
 
 class Net(torch.nn.Module):
-    """A network that tells its loss, as those of transformers do."""
+    """Network that returns its loss, like the models of transformers."""
 
     def __init__(self):
         super().__init__()
@@ -24,7 +24,7 @@ class Net(torch.nn.Module):
 
 
 class ProgressCallback(TrainerCallback):
-    """Says each loss."""
+    """Callback that prints each loss."""
 
     def on_log(self, args, state, control, logs=None, **_):
         if "loss" in logs:

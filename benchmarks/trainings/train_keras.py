@@ -24,7 +24,7 @@ model.compile("adam", "mse")
 
 
 class ProgressCallback(keras.callbacks.Callback):
-    """Says the mean loss of the epoch so far after each batch."""
+    """Callback that prints the mean loss of the epoch so far after each batch."""
 
     def on_epoch_begin(self, epoch, logs=None):
         self.before = epoch * 60

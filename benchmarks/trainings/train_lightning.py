@@ -8,7 +8,7 @@ from benchpool.checkpoint.lightning import LightningPauses
 
 
 class Net(lightning.LightningModule):
-    """A network with dropout, Adam and a schedule of learning rates by epochs."""
+    """Network with dropout, Adam and a schedule of learning rates by epochs."""
 
     def __init__(self):
         super().__init__()

@@ -32,7 +32,7 @@ def host(index: int) -> str:
 
 
 def proof(nonce: str, role: str) -> str:
-    """Return what only a member of the gang can say to a nonce."""
+    """Return the answer to a nonce that only a member of the gang can compute."""
     return hmac.new(KEY, f"{role}:{nonce}".encode(), "sha256").hexdigest()
 
 

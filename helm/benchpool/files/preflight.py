@@ -1,4 +1,4 @@
-"""Says what this cluster lacks for benchpool, before anything is installed. Standard library only.
+"""Report what this cluster lacks for benchpool, before the installation. Standard library only.
 
 Every finding is one line: ok, note (works, but...), or stop (the install ends here).
 """
@@ -23,7 +23,7 @@ Read = Callable[[str], "Mapping[str, Any] | None"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """Result of one check."""
 
     level: str
     text: str
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the release needs of the cluster."""
+    """Requirements of the release on the cluster."""
 
     workspace: str
     makes_workspace: bool
@@ -44,7 +44,7 @@ class Wanted:
 
 
 def findings(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """Look at everything; ``read`` answers an object by its path, or None."""
+    """Yield the findings of all checks; ``read`` returns an object by its path, or None."""
     yield version(read)
     yield policies(read)
     yield gpus(read, wanted)
@@ -57,7 +57,7 @@ def findings(read: Read, wanted: Wanted) -> Iterable[Finding]:
 
 
 def version(read: Read) -> Finding:
-    """Kubernetes is new enough."""
+    """Check the version of Kubernetes."""
     found = read("/version") or {}
     text = str(found.get("gitVersion", "unknown"))
     numbers = (int(found["major"]), int(found["minor"].rstrip("+"))) if "minor" in found else (0, 0)
@@ -67,7 +67,7 @@ def version(read: Read) -> Finding:
 
 
 def policies(read: Read) -> Finding:
-    """Admission policies in CEL are served."""
+    """Check that admission policies in CEL are served."""
     group = read("/apis/admissionregistration.k8s.io/v1") or {}
     kinds = {one["name"] for one in group.get("resources", ())}
     if "validatingadmissionpolicies" not in kinds:
@@ -80,7 +80,7 @@ def policies(read: Read) -> Finding:
 
 
 def gpus(read: Read, wanted: Wanted) -> Finding:
-    """Nodes report GPUs."""
+    """Check that nodes report GPUs."""
     counts = {name: count for name, count, _ in gpu_nodes(read, wanted) if count}
     if counts:
         return Finding("ok", f"{sum(counts.values())} GPUs on {len(counts)} nodes.")
@@ -92,7 +92,7 @@ def gpus(read: Read, wanted: Wanted) -> Finding:
 
 
 def models(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """GPU nodes say which model they have."""
+    """Check that GPU nodes are labelled with their model."""
     silent = [
         name
         for name, count, labels in gpu_nodes(read, wanted)
@@ -107,7 +107,7 @@ def models(read: Read, wanted: Wanted) -> Iterable[Finding]:
 
 
 def gpu_nodes(read: Read, wanted: Wanted) -> Iterable[tuple[str, int, Mapping[str, str]]]:
-    """Name, GPUs and labels of every node."""
+    """Yield name, number of GPUs and labels of every node."""
     for node in (read("/api/v1/nodes") or {}).get("items", ()):
         room = node["status"].get("allocatable", {})
         count = sum(int(v) for k, v in room.items() if k.startswith(wanted.prefixes))
@@ -115,7 +115,7 @@ def gpu_nodes(read: Read, wanted: Wanted) -> Iterable[tuple[str, int, Mapping[st
 
 
 def storage(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """Claims for homes will be filled."""
+    """Check that volume claims for homes will be bound."""
     classes = (read("/apis/storage.k8s.io/v1/storageclasses") or {}).get("items", ())
     names = {one["metadata"]["name"] for one in classes}
     default = [one["metadata"]["name"] for one in classes if is_default(one)]
@@ -143,11 +143,11 @@ DISKS = (
     "topolvm.io",
     "kubernetes.io/no-provisioner",
 )
-"""Provisioners whose volumes are disks: with a file system on it, one node mounts such a volume."""
+"""Provisioners of disks: a volume with a file system can be mounted by one node only."""
 
 
 def shared(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """Volumes for several nodes come from a class that can make such."""
+    """Check that shared volumes use a storage class that supports several nodes."""
     classes = (read("/apis/storage.k8s.io/v1/storageclasses") or {}).get("items", ())
     for what, name in wanted.shared:
         for one in classes:
@@ -162,18 +162,18 @@ def shared(read: Read, wanted: Wanted) -> Iterable[Finding]:
 
 
 def is_default(one: Mapping[str, Any]) -> bool:
-    """Whether claims that name no class get this one."""
+    """Return whether this is the default storage class."""
     marks = one["metadata"].get("annotations", {})
     return bool(marks.get("storageclass.kubernetes.io/is-default-class") == "true")
 
 
 def known(names: Iterable[str]) -> str:
-    """Names in order, or that there are none."""
+    """Return the sorted names as text, or a text for none."""
     return ", ".join(sorted(names)) or "none"
 
 
 def namespace(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """The work namespace is ours to make, or labelled."""
+    """Check that the work namespace can be created, or is labelled."""
     found = read(f"/api/v1/namespaces/{wanted.workspace}")
     if found is None:
         if not wanted.makes_workspace:
@@ -191,7 +191,7 @@ def namespace(read: Read, wanted: Wanted) -> Iterable[Finding]:
 
 
 def definitions(read: Read, wanted: Wanted) -> Iterable[Finding]:
-    """No other release holds the custom resources."""
+    """Check that no other release owns the custom resources."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.benchpool.io"
     found = read(path)
     if found is not None:
@@ -199,7 +199,7 @@ def definitions(read: Read, wanted: Wanted) -> Iterable[Finding]:
 
 
 def owned(kind: str, about: Mapping[str, Any], wanted: Wanted) -> Iterable[Finding]:
-    """Helm takes over only what says that it is this release's."""
+    """Check that existing objects are annotated as objects of this release."""
     marks = about.get("annotations", {})
     owner = marks.get("meta.helm.sh/release-name"), marks.get("meta.helm.sh/release-namespace")
     if owner != (wanted.release, wanted.namespace):
@@ -212,7 +212,7 @@ def owned(kind: str, about: Mapping[str, Any], wanted: Wanted) -> Iterable[Findi
 
 
 def runtimes(read: Read) -> Iterable[Finding]:
-    """Which lock the nodes have is not to be seen from here; say what to look at."""
+    """Report how GPUs are isolated, as far as the API server shows it."""
     classes = (read("/apis/node.k8s.io/v1/runtimeclasses") or {}).get("items", ())
     names = {one["metadata"]["name"] for one in classes if one["handler"].startswith("nvidia")}
     if names:
@@ -227,14 +227,14 @@ def runtimes(read: Read) -> Iterable[Finding]:
 
 
 def connect() -> Read:
-    """Return a reader by the pod's own account."""
+    """Return a reader that uses the service account of the pod."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
     base = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     return reader(base, (ACCOUNT / "token").read_text().strip(), ACCOUNT / "ca.crt")
 
 
 def reader(base: str, token: str, authority: Path) -> Read:
-    """Return a reader of an API server; what is not there or not for us is None."""
+    """Return a reader of an API server. Missing and forbidden objects are None."""
     trust = ssl.create_default_context(cafile=str(authority))
 
     def read(path: str) -> Mapping[str, Any] | None:
@@ -254,7 +254,7 @@ def reader(base: str, token: str, authority: Path) -> Read:
 
 
 def report(found: Iterable[Finding]) -> int:
-    """Print findings; return the exit status."""
+    """Print the findings and return the exit status."""
     status = 0
     for one in found:
         print(f"{one.level:5} {one.text}", flush=True)
@@ -263,7 +263,7 @@ def report(found: Iterable[Finding]) -> int:
 
 
 def wanted_of(given: Mapping[str, Any]) -> Wanted:
-    """What the chart says."""
+    """Return the requirements that the chart passes."""
     lists: dict[str, Any] = {key: tuple(given[key]) for key in ("storage_classes", "prefixes")}
     several = tuple((str(what), str(name)) for what, name in given["shared"])
     return Wanted(**{**given, **lists, "shared": several})
