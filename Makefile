@@ -112,6 +112,7 @@ check: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/ruff check $(PY)
 	$(BIN)/ruff format --check $(PY)
 	$(BIN)/lint-imports
+	$(BIN)/python tests/commit_subjects.py
 	$(BIN)/mypy
 	cd extension && npm run --silent lint:check && npx --no-install tsc --noEmit
 	$(BIN)/python docs/generate.py --check

@@ -1,7 +1,7 @@
-"""Each decision has one place: a second opinion in another module fails here.
+"""Each decision is made in one module; a second computation elsewhere fails here.
 
-The core answers and shells render. What is looked for is what a second formula could not do
-without.
+The core decides and the shells render. Each check looks for names that a second computation would
+need.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def tree_of(name: str) -> ast.Module:
     return next(tree for found, tree in trees() if found == name)
 
 
-def test_what_a_command_does_to_a_job_is_said_in_one_module() -> None:
-    """Only there is progress counted up; the service tells what attempts really ran."""
+def test_command_effects_are_computed_in_one_module() -> None:
+    """Progress is added up in the core only; snapshots pass on what attempts really ran."""
     found = {
         name
         for name, tree in trees()
@@ -38,20 +38,20 @@ def test_what_a_command_does_to_a_job_is_said_in_one_module() -> None:
     assert found == {EFFECTS, SNAPSHOTS}
 
 
-def test_which_gpus_are_over_quota_is_not_worked_out_by_the_view() -> None:
+def test_view_does_not_compute_over_quota_gpus() -> None:
     tree = tree_of("benchpool_scheduler.service.views.gpu_states")
     read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert "over_quota" in read
     assert not read & {"quota", "submitted", "priority", "preemptible"}
 
 
-def test_on_which_nodes_gpus_are_kept_for_benches_is_not_chosen_by_the_service() -> None:
+def test_service_does_not_choose_reserved_nodes() -> None:
     tree = tree_of("benchpool_scheduler.service.benches.bench_reserve")
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
 
 
-def test_what_may_be_done_to_a_job_is_not_worked_out_by_pages() -> None:
-    """The buttons of a page come from ``Job.actions``; its states only sort and word."""
+def test_pages_do_not_compute_job_actions() -> None:
+    """The buttons of a page come from ``Job.actions``, not from the state of the job."""
     tree = tree_of("benchpool_scheduler.web.job_rows")
     function = next(
         node
@@ -63,8 +63,8 @@ def test_what_may_be_done_to_a_job_is_not_worked_out_by_pages() -> None:
     assert "state" not in read
 
 
-def test_whether_a_job_can_ever_run_is_asked_of_the_core() -> None:
-    """What words a refusal is called in one function alone, after the core has said never."""
+def test_core_decides_whether_job_can_ever_run() -> None:
+    """Refusals are worded in one function, after the core has answered "never"."""
     wording = {"check_size", "check_places", "capacity"}
     callers = {
         (name, function.name)

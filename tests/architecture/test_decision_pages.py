@@ -1,4 +1,4 @@
-"""Pages of decisions: a number is one page's, and the index has every page."""
+"""Decision pages: each number is unique, and the index lists every page."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ PAGES = sorted(
 )
 
 
-def test_no_two_pages_have_one_number() -> None:
+def test_decision_numbers_are_unique() -> None:
     by_number = defaultdict(list)
     for page in PAGES:
         by_number[page.split("-")[0]].append(page)
     assert [pages for pages in by_number.values() if len(pages) > 1] == []
 
 
-def test_every_page_begins_with_a_number_of_four_digits() -> None:
+def test_decision_page_begins_with_four_digits() -> None:
     assert [page for page in PAGES if not (page[:4].isdecimal() and page[4:5] == "-")] == []
 
 
-def test_the_title_of_a_page_has_its_number() -> None:
+def test_decision_title_has_page_number() -> None:
     texts = {page: (DECISIONS / f"{page}.md").read_text("utf-8") for page in PAGES}
     assert [page for page, text in texts.items() if f"\n# {page[:4]} " not in f"\n{text}"] == []
 
 
-def test_the_index_has_every_page_once_in_their_order() -> None:
+def test_decision_index_lists_pages_in_order() -> None:
     lines = (DECISIONS / "index.md").read_text("utf-8").splitlines()
     assert [line for line in lines if line[:4].isdecimal()] == PAGES

@@ -1,4 +1,4 @@
-"""Every example of a docstring is run, in every package, those of tests included."""
+"""Examples in docstrings are run, in every package including the tests'."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGN = ">>> "
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each text that stands alone, with its line: docstrings, those of attributes too."""
+    """Yield each string statement with examples and its line, attribute docstrings included."""
     for node in ast.walk(ast.parse(source)) if SIGN in source else ():
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             value = node.value.value
@@ -30,7 +30,7 @@ WITH_EXAMPLES = [file for file in checkout.modules() if next(texts(file.path.rea
 
 
 @pytest.mark.parametrize("file", WITH_EXAMPLES, ids=lambda file: file.name)
-def test_the_examples_are_right(file: checkout.Module) -> None:
+def test_docstring_examples_pass(file: checkout.Module) -> None:
     module = importlib.import_module(file.name)
     runner, parser = doctest.DocTestRunner(optionflags=OPTIONS), doctest.DocTestParser()
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""Property tests draw the same examples in every run, whatever was imported before."""
+"""Property tests draw the same examples in every run, regardless of earlier imports."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def drawn(folder: Path, *imported: str) -> str:
     return done.stdout
 
 
-def test_what_else_was_imported_does_not_change_what_is_drawn(tmp_path: Path) -> None:
+def test_drawn_examples_are_independent_of_imports(tmp_path: Path) -> None:
     (tmp_path / "full_of_numbers.py").write_text(CONSTANTS)
     assert drawn(tmp_path, "full_of_numbers") == drawn(tmp_path)

@@ -1,4 +1,4 @@
-"""Each integration is a distribution of its own, on the client of the pool and on nothing else."""
+"""Each integration is a separate distribution that depends on the client of the pool only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLIENT = tuple(f"benchpool_scheduler.{room}" for room in ("client", "contract", 
 
 
 @pytest.mark.parametrize("package", checkout.INTEGRATIONS, ids=lambda path: path.parent.name)
-def test_of_benchpool_it_sees_the_client_only(package: Path) -> None:
+def test_integration_imports_only_client(package: Path) -> None:
     seen = set()
     for path in package.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -29,7 +29,7 @@ def test_of_benchpool_it_sees_the_client_only(package: Path) -> None:
 
 
 @pytest.mark.parametrize("package", checkout.INTEGRATIONS, ids=lambda path: path.parent.name)
-def test_it_has_the_version_of_the_pool_and_all_of_its_environment_is_pinned(
+def test_integration_has_pool_version_and_pinned_environment(
     package: Path,
 ) -> None:
     folder = package.parent
@@ -40,12 +40,12 @@ def test_it_has_the_version_of_the_pool_and_all_of_its_environment_is_pinned(
     assert all("==" in each for each in pinned)
 
 
-def test_every_folder_of_integrations_is_known_here() -> None:
+def test_every_integration_folder_is_registered() -> None:
     folders = {path.parent for path in (checkout.ROOT / "integrations").glob("*/pyproject.toml")}
     assert folders == {package.parent for package in checkout.INTEGRATIONS}
 
 
-def test_tests_of_orchestrators_run_by_their_own_verb_only() -> None:
+def test_integration_tests_run_in_one_make_target() -> None:
     recipe = (checkout.ROOT / "Makefile").read_text()
     assert "pytest integrations" in recipe
     assert recipe.count("pytest integrations") == 1

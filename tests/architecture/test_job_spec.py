@@ -1,6 +1,6 @@
-"""What a job asks for is one ``JobSpec``: each of its fields is wherever such a job is spoken of.
+"""A job's request is one ``JobSpec``: each of its fields is present wherever a job is described.
 
-The fields are taken from the class, so that one which is added tomorrow is held to it too.
+The fields are read from the class, so that a new field is checked too.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ def record(spec: JobSpec, id_: str = "a" * 26) -> JobRecord:
 
 
 GANG = JobSpec(workers=1000)
-"""One whose smallest gang may be any that is drawn."""
+"""Spec whose minimum gang size may be any drawn value."""
 
 
 def one_other(name: str) -> st.SearchStrategy[JobSpec]:
-    """Return a strategy for specs that differ from ``GANG`` in this field alone."""
+    """Return a strategy for specs that differ from ``GANG`` in this field only."""
     other = fields()[name].filter(lambda value: value != getattr(GANG, name))
     return other.map(lambda value: GANG.changed(**{name: value}))
 
 
-# --------------------------------------------------------------------------- the wire
+# --------------------------------------------------------------------------- HTTP bodies
 
 
 @each_field
 @given(data=st.data())
 @slow
-def test_each_field_is_a_key_of_the_body(name: str, data: st.DataObject) -> None:
+def test_each_field_is_key_of_body(name: str, data: st.DataObject) -> None:
     spec = data.draw(one_other(name))
     body = msgspec.json.encode(submission(spec))
     value = getattr(spec, name)
@@ -82,18 +82,18 @@ def test_each_field_is_a_key_of_the_body(name: str, data: st.DataObject) -> None
 
 @given(job_specs())
 @slow
-def test_a_body_is_read_as_it_was_written(spec: JobSpec) -> None:
+def test_body_round_trips(spec: JobSpec) -> None:
     body = msgspec.json.encode(submission(spec))
     assert msgspec.json.decode(body, type=JobSubmission).spec == spec
 
 
-def test_a_body_with_another_key_is_refused() -> None:
+def test_body_with_unknown_key_is_rejected() -> None:
     body = msgspec.json.encode(msgspec.to_builtins(submission(JobSpec())) | {"gpu": 2})
     with pytest.raises(msgspec.ValidationError, match="gpu"):
         msgspec.json.decode(body, type=JobSubmission)
 
 
-def test_what_the_dialog_sends_holds_it_whole() -> None:
+def test_dialog_request_includes_whole_spec() -> None:
     assert issubclass(SendRequest, JobSpec)
     assert issubclass(JobSubmission, JobSpec)
 
@@ -102,7 +102,7 @@ def test_what_the_dialog_sends_holds_it_whole() -> None:
 
 
 @pytest.mark.parametrize("holder", [JobRecord, JobFacts, JobOptions], ids=lambda it: it.__name__)
-def test_who_holds_it_repeats_none_of_its_fields(holder: type[Any]) -> None:
+def test_holder_repeats_no_spec_fields(holder: type[Any]) -> None:
     own = (
         {it.name: it.type for it in dataclasses.fields(holder)}
         if dataclasses.is_dataclass(holder)
@@ -115,7 +115,7 @@ def test_who_holds_it_repeats_none_of_its_fields(holder: type[Any]) -> None:
 @each_field
 @given(data=st.data())
 @settings(max_examples=examples(3), deadline=None)
-def test_the_store_gives_back_each_field(
+def test_store_returns_each_field(
     name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     kept = [record(data.draw(one_other(name)))]
@@ -124,7 +124,7 @@ def test_the_store_gives_back_each_field(
 
 
 async def stored(folder: Path, kept: Sequence[JobRecord]) -> StoredContents:
-    """Return what a store that is opened again has of these jobs."""
+    """Return the contents of a store that is closed and reopened with these jobs."""
     store = SqliteStore(folder)
     await store.open()
     await store.commit(*(AddJob(it, msgspec.json.encode(submission(it.spec))) for it in kept))
@@ -137,25 +137,25 @@ async def stored(folder: Path, kept: Sequence[JobRecord]) -> StoredContents:
 
 @given(job_specs())
 @slow
-def test_a_record_is_read_as_it_was_written(spec: JobSpec) -> None:
+def test_record_round_trips(spec: JobSpec) -> None:
     kept = record(spec)
     assert msgspec.json.decode(msgspec.json.encode(kept), type=JobRecord) == kept
 
 
 @given(job_specs())
 @slow
-def test_the_job_of_the_core_holds_that_of_the_record(spec: JobSpec) -> None:
+def test_core_job_shares_spec_of_record(spec: JobSpec) -> None:
     kept = record(spec)
     assert candidate(kept, Observations.of(Configuration())).spec is kept.spec
 
 
-# --------------------------------------------------------------------------- in a cluster
+# --------------------------------------------------------------------------- on Kubernetes
 
 
 @each_field
 @given(data=st.data())
 @slow
-def test_a_training_job_says_each_field(name: str, data: st.DataObject) -> None:
+def test_training_job_includes_each_field(name: str, data: st.DataObject) -> None:
     spec = data.draw(one_other(name))
     said = msgspec.json.encode(as_spec(submission(spec), "susan", "train", "vision"))
     usual = msgspec.json.encode(as_spec(submission(GANG), "susan", "train", "vision"))
@@ -165,7 +165,7 @@ def test_a_training_job_says_each_field(name: str, data: st.DataObject) -> None:
     assert as_submission(read, ()).spec == spec
 
 
-def test_only_what_may_change_at_any_time_is_not_fixed() -> None:
+def test_changeable_fields_exist_in_training_job() -> None:
     assert {"workers", "priority"} <= MAY_CHANGE
     assert set(TrainingJobSpec.__struct_encode_fields__) >= MAY_CHANGE
 
@@ -185,7 +185,7 @@ def by_click(words: list[str]) -> dict[str, Any]:
 
 @given(job_specs())
 @slow
-def test_command_line_and_cell_magic_read_the_same_words(spec: JobSpec) -> None:
+def test_cli_and_magic_parse_same_words(spec: JobSpec) -> None:
     words = words_of(submission(spec), {})
     assert JobSubmission(ENTRY, **fields_of(written(by_click(words), {}))).spec == spec
     assert magic.read_options(shlex.join(words)).spec == spec
@@ -193,7 +193,7 @@ def test_command_line_and_cell_magic_read_the_same_words(spec: JobSpec) -> None:
 
 @given(job_specs())
 @slow
-def test_python_takes_each_field_by_its_keyword(spec: JobSpec) -> None:
+def test_python_takes_each_field_by_keyword(spec: JobSpec) -> None:
     by_keyword = {option.name: getattr(submission(spec), option.field) for option in OPTIONS}
     assert JobOptions.of(fields_of(by_keyword), key="k").spec == spec
     assert by_keyword.keys() == keywords.NAMES

@@ -1,4 +1,4 @@
-"""One table of operations: nothing of the API is written beside it, nothing of it is left out."""
+"""One table of operations defines the API; handlers, clients and tools agree with it."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from benchpool_scheduler.web.routes import routes as pages
 ADDRESS = Credentials("http://127.0.0.1:1/services/benchpool", "t")
 
 
-def test_an_operation_without_handler_is_refused() -> None:
+def test_operation_without_handler_is_rejected() -> None:
     with pytest.raises(LookupError, match=r"without handler: .*'health'"):
         routing.bound(jobs.HANDLERS, {})
 
 
-def test_a_handler_without_operation_is_refused() -> None:
+def test_handler_without_operation_is_rejected() -> None:
     class Other:
         @operation("POST", "jobs/{job}/other", Job)
         def other(self, id_: str) -> Given:
-            """Do what no table names."""
+            """Stand for an operation outside the table."""
             return given(job=id_)
 
     every = dict.fromkeys((*OPERATIONS, Other.other), jobs.show)
@@ -50,7 +50,7 @@ def test_a_handler_without_operation_is_refused() -> None:
 
 
 @pytest.mark.parametrize("client", [Client, AsyncClient])
-def test_a_client_offers_every_operation_and_has_no_address_of_its_own(client: type[Any]) -> None:
+def test_client_offers_every_operation(client: type[Any]) -> None:
     at = client(ADDRESS)
     methods = {name: getattr(Operations, name) for name in dir(Operations) if name[0] != "_"}
     assert set(methods.values()) == set(OPERATIONS)
@@ -64,7 +64,7 @@ def test_a_client_offers_every_operation_and_has_no_address_of_its_own(client: t
 
 
 async def types_of_methods(plain: Client, other: AsyncClient) -> None:
-    """Never called: mypy holds parameters and answers of methods to be those of the table."""
+    """Check the types of parameters and answers with mypy; this is never called."""
     assert_type(plain.pause("7k2m", "reason"), Job)
     assert_type(plain.jobs(all_=True), list[Job])
     assert_type(plain.events(), Iterator[PoolEvent])
@@ -74,7 +74,7 @@ async def types_of_methods(plain: Client, other: AsyncClient) -> None:
     plain.jobs(every=True)  # type: ignore[call-arg]
 
 
-def test_names_and_addresses_are_given_once() -> None:
+def test_operation_names_and_addresses_are_unique() -> None:
     names = [one.name for one in OPERATIONS]
     addresses = [(one.method, one.path) for one in OPERATIONS]
     assert len(set(names)) == len(names)
@@ -82,7 +82,7 @@ def test_names_and_addresses_are_given_once() -> None:
 
 
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
-def test_an_operation_says_what_it_needs(one: Any) -> None:
+def test_operation_declares_its_parts_and_body(one: Any) -> None:
     assert one.summary
     assert "\n" not in one.summary
     assert set(one.parts) <= set(PARTS)
@@ -90,7 +90,7 @@ def test_an_operation_says_what_it_needs(one: Any) -> None:
     assert bool(one.events) == (one.gives is Media.EVENTS)
 
 
-def test_jupyterlab_is_offered_what_the_table_says_and_nothing_else() -> None:
+def test_jupyterlab_forwards_exactly_marked_operations() -> None:
     example = {
         "job": "a" * 26,
         "lease": "b" * 26,
@@ -105,7 +105,7 @@ def test_jupyterlab_is_offered_what_the_table_says_and_nothing_else() -> None:
     assert len(allowed.FORWARDED) == sum(one.lab for one in OPERATIONS)
 
 
-def test_a_tool_takes_each_value_under_a_name_of_its_own_and_answers_in_words() -> None:
+def test_tool_values_have_unique_names_and_text_answers() -> None:
     for one in OPERATIONS:
         if one.tool:
             types = [type_ for type_ in (one.query, one.body) if type_ is not None]
@@ -117,20 +117,20 @@ def test_a_tool_takes_each_value_under_a_name_of_its_own_and_answers_in_words() 
     )
 
 
-def test_no_tool_sends_code_deletes_files_or_acts_for_administrators() -> None:
+def test_tools_do_not_send_code_or_delete_files() -> None:
     changing = {one.name for one in OPERATIONS if one.tool and one.audited}
     assert not changing & {"submit", "begin_sweep", "begin_schedule", "discard", "open_shell"}
     assert all(one.who is Who.CALLER for one in OPERATIONS if one.name in changing)
 
 
-def test_each_action_on_a_job_is_done_by_the_service_with_the_body_of_the_table() -> None:
+def test_service_handles_each_job_action_with_table_body() -> None:
     actions = {one.name: one for one in declared(JobActions)}
     assert set(commands.ACTIONS) == set(actions)
     for name, one in actions.items():
         assert get_type_hints(commands.ACTIONS[name])["asked"] is one.body, name
 
 
-def test_pages_post_what_the_table_offers_and_nothing_else() -> None:
+def test_pages_post_exactly_operations_with_forms() -> None:
     offered = {one.name for one in OPERATIONS if one.form is not None}
     rules = [rule.regex for rule in pages(cast(Any, None), cast(Any, None))]
     (actions,) = [rule for rule in rules if "verb" in rule.groupindex]
@@ -144,12 +144,12 @@ def test_pages_post_what_the_table_offers_and_nothing_else() -> None:
         if one.form is not None:
             assert one.path == f"jobs/{{job}}/{one.name}"
             assert one.body is not None
-            # That of files is drawn with what there is of each kind (``web.job_files``).
+            # The form for files is drawn per kind of file (``web.job_files``).
             drawn = one.body is JobDiscard
             assert drawn or all(field.kind != "flag" for field in fields(one.body))
 
 
-def test_the_command_line_has_the_plain_verbs_of_the_table_once_each() -> None:
+def test_cli_has_each_plain_verb_of_table_once() -> None:
     words = [verb.path for verb in VERBS]
     assert len(set(words)) == len(words)
     for one in OPERATIONS:

@@ -1,4 +1,6 @@
-"""The room ``worker`` runs on a bare interpreter: without site packages, and as topmost package."""
+"""The room ``worker`` runs on a bare interpreter, without site packages and as a top-level
+package.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ for name, module in sorted(sys.modules.items()):
 
 
 def imported(*modules: str) -> str:
-    """Return what importing the modules loads from elsewhere than the standard library."""
+    """Return the modules outside the standard library that importing these modules loads."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", IMPORT, str(FOLDER.parent), *modules],
         capture_output=True,
@@ -36,10 +38,10 @@ def imported(*modules: str) -> str:
     return done.stdout
 
 
-def test_it_loads_nothing_but_itself_and_the_standard_library() -> None:
+def test_worker_room_loads_only_itself_and_stdlib() -> None:
     assert "worker.supervisor.run" in MODULES
     assert imported(*MODULES) == ""
 
 
-def test_a_module_of_another_room_would_be_seen() -> None:
+def test_import_of_other_room_is_detected() -> None:
     assert imported("errors").startswith("errors ")

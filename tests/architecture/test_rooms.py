@@ -1,6 +1,6 @@
-"""Core and service are a few rooms on a few floors: what stands directly in their packages.
+"""Core and service consist of a few rooms on a few floors. A room is a direct part of a package.
 
-A room may import rooms on floors below its own. The bounds are what a newcomer can keep in mind.
+A room may import only rooms on lower floors. The bounds keep the structure easy to learn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 @dataclass(frozen=True)
 class House:
-    """A package of rooms, with the most that it may have of rooms, floors and arrows."""
+    """Package of rooms, with its maximum number of rooms, floors and arrows."""
 
     package: str
     rooms: int
@@ -27,7 +27,7 @@ class House:
 HOUSES = (House("benchpool_scheduler.core", 15), House("benchpool_scheduler.service", 13))
 
 Arrows = Mapping[str, frozenset[str]]
-"""For every room those that it imports."""
+"""Imported rooms of each room."""
 
 
 @cache
@@ -50,7 +50,11 @@ def _arrows(package: str) -> Arrows:
 
 
 def _floors(arrows: Arrows) -> dict[str, int]:
-    """Return the floor of every room, from 1; a circle raises ``graphlib.CycleError``."""
+    """Return the floor of every room, from 1.
+
+    Raises:
+        graphlib.CycleError: The rooms import each other in a cycle.
+    """
     floors: dict[str, int] = {}
     for room in TopologicalSorter(arrows).static_order():
         floors[room] = 1 + max((floors[used] for used in arrows[room]), default=0)
@@ -63,21 +67,21 @@ def house(request: pytest.FixtureRequest) -> House:
     return chosen
 
 
-def test_there_are_few_rooms(house: House) -> None:
+def test_rooms_are_few(house: House) -> None:
     rooms = _arrows(house.package)
     assert 5 <= len(rooms) <= house.rooms, sorted(rooms)
 
 
-def test_no_room_imports_one_above_it_and_the_floors_are_few(house: House) -> None:
+def test_rooms_import_downward_across_few_floors(house: House) -> None:
     floors = _floors(_arrows(house.package))
     assert max(floors.values()) <= house.floors, floors
 
 
-def test_there_are_few_arrows_between_rooms(house: House) -> None:
+def test_room_dependencies_are_few(house: House) -> None:
     found = [(room, used) for room, all_used in _arrows(house.package).items() for used in all_used]
     assert len(found) <= house.arrows, sorted(found)
 
 
-def test_every_room_says_what_it_is_for(house: House) -> None:
+def test_every_room_has_docstring(house: House) -> None:
     for name in [house.package, *sorted(_graph().find_children(house.package))]:
         assert __import__(name, fromlist=["_"]).__doc__, f"{name} has no docstring"

@@ -1,6 +1,6 @@
-"""What is said in one place: a second module that puts numbers into words fails here.
+"""Wording has one place: a second module that formats numbers as words fails here.
 
-So does a second module that writes notices: sentences to users about their jobs.
+The same holds for notices, the sentences to users about their jobs.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ SECOND_OPINIONS = {
     "a verb for a number": r"""'is' if|"is" if""",
     "a way to say a number": r"def _?(?:duration|count|ordinal|relative|ago|is_are)\(.*-> str:",
 }
-"""What only the package of phrases may have."""
+"""Patterns that only the package ``phrases`` may contain."""
 
 NOTICES = "benchpool_scheduler.service.lifecycle.notices"
 OF_WAITING = "benchpool_scheduler.service.lifecycle.awaiting"
-"""The notices of jobs that wait for jobs, beside it."""
+"""Module with the notices of jobs that wait for jobs."""
 OF_BENCHES = "benchpool_scheduler.service.benches.line_words"
-"""What people are told who wait for a server."""
+"""Module with the messages to users who wait for a server."""
 TOLD = {"StopIntent", "Note", "Notice", "Reason"}
-"""What carries a notice to its reader."""
+"""Classes that carry a notice to its reader."""
 BELOW = {
     "benchpool_scheduler.store.kubernetes.inbound_jobs": "refuses objects that nobody asked of us",
     "benchpool_scheduler.runtime.local.runtime": "ends workers that the service does not know",
 }
-"""Those on the floors below the service, which cannot ask it for words."""
+"""Modules on the floors below the service, which cannot import its wording."""
 
 
-def test_numbers_and_times_are_put_into_words_in_one_package() -> None:
+def test_numbers_and_times_are_phrased_in_one_package() -> None:
     found = [
         f"{module.name}:{number}: {what}: {line.strip()}"
         for module in checkout.modules(*checkout.PRODUCT)
@@ -45,8 +45,8 @@ def test_numbers_and_times_are_put_into_words_in_one_package() -> None:
     assert found == []
 
 
-def test_notices_are_written_in_one_place() -> None:
-    """Others pass on what was written there, or in the core; they put no words of their own."""
+def test_notices_are_written_in_one_module() -> None:
+    """Other modules pass on notices of these modules or of the core and add no words."""
     found = {
         f"{module.name}:{call.lineno}: {ast.unparse(call)}"
         for module in checkout.modules(*checkout.PRODUCT)
@@ -58,8 +58,8 @@ def test_notices_are_written_in_one_place() -> None:
     assert found == set()
 
 
-def test_whoever_tells_a_job_to_stop_asks_for_the_words() -> None:
-    """In the service no other module makes what carries them, with words or without."""
+def test_stop_notices_come_from_one_module() -> None:
+    """No other module of the service creates objects that carry a stop notice."""
     found = {
         module.name
         for module in checkout.modules(*checkout.PRODUCT)
@@ -78,7 +78,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _has_words(part: ast.expr) -> bool:
-    """Tell whether an argument holds a text of more than one word."""
+    """Return whether an argument contains a text of more than one word."""
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
         for node in ast.walk(part)

@@ -1,4 +1,6 @@
-"""Tests that fail run once more, and what passes then is told; see ``tests/suite.py``."""
+"""Failed tests are run again, and tests that then pass are reported as flaky
+(``tests/suite.py``).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_leaves_a_process_that_works_on():
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of a suite printed and wrote."""
+    """Output and records of a run of a suite."""
 
     status: int
     output: str
@@ -92,7 +94,7 @@ def ran(
     return Ran(done.returncode, done.stdout, names("flaky.names"), names("failed.names"), counts)
 
 
-def test_a_test_that_fails_once_is_flaky_and_one_that_fails_twice_fails(tmp_path: Path) -> None:
+def test_single_failure_is_flaky_and_repeated_failure_fails(tmp_path: Path) -> None:
     found = ran(tmp_path, BY_CHANCE, ALWAYS, "def test_fine():\n    pass\n")
     assert (found.status, found.flaky) == (1, ["test_first_no_then_yes_0"]), found.output
     assert (found.failed, found.counts) == (["test_never"], "1 1 1")
@@ -101,7 +103,7 @@ def test_a_test_that_fails_once_is_flaky_and_one_that_fails_twice_fails(tmp_path
     assert "\n2 passed, 1 failed, 0 skipped\n" in found.output
 
 
-def test_a_few_flaky_tests_are_accepted_and_more_are_not(tmp_path: Path) -> None:
+def test_number_of_flaky_tests_is_limited(tmp_path: Path) -> None:
     (tmp_path / "few").mkdir()
     few = ran(tmp_path / "few", BY_CHANCE, BY_CHANCE, most=2)
     assert (few.status, few.failed, few.counts) == (0, [], "0 2 0"), few.output
@@ -110,7 +112,7 @@ def test_a_few_flaky_tests_are_accepted_and_more_are_not(tmp_path: Path) -> None
     assert (many.status, many.failed, len(many.flaky)) == (1, [], 2), many.output
 
 
-def test_a_stage_that_leaves_a_process_behind_is_flaky_and_the_process_is_ended(
+def test_stage_leaving_process_is_flaky_and_process_is_killed(
     tmp_path: Path,
 ) -> None:
     found = ran(tmp_path, LEAVES, most=0, left_s=1.0)
@@ -122,14 +124,14 @@ def test_a_stage_that_leaves_a_process_behind_is_flaky_and_the_process_is_ended(
     assert "\n1 passed, 0 failed, 0 skipped\n" in found.output
 
 
-def test_processor_time_counts_processes_that_lost_their_parent(tmp_path: Path) -> None:
+def test_processor_time_counts_orphaned_processes(tmp_path: Path) -> None:
     found = ran(tmp_path, WORKS_ON)
     seconds = re.search(r"^Processor time of all processes: ([0-9.]+) s$", found.output, re.M)
     assert seconds is not None, found.output
     assert float(seconds[1]) >= 2.0
 
 
-def test_the_record_keeps_the_flaky_tests_of_other_suites(tmp_path: Path) -> None:
+def test_record_keeps_flaky_tests_of_other_suites(tmp_path: Path) -> None:
     (tmp_path / "record").mkdir()
     (tmp_path / "record/other.flaky").write_text("test_of_the_other_suite\n")
     ran(tmp_path, BY_CHANCE)
@@ -145,12 +147,12 @@ def test_named_tests_run_alone(tmp_path: Path) -> None:
     assert (found.status, found.counts) == (0, "1 0 0"), found.output
 
 
-def test_a_file_that_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
+def test_unreadable_file_fails_run(tmp_path: Path) -> None:
     found = ran(tmp_path, "import nothing_of_this_name\n")
     assert found.status == 1, found.output
 
 
-def test_the_table_of_flaky_tests_is_as_its_example_says() -> None:
+def test_flaky_table_passes_its_doctest() -> None:
     command = [sys.executable, "-m", "doctest", str(checkout.ROOT / "tests/flaky.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == ""

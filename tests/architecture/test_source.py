@@ -1,6 +1,6 @@
-"""What the source is held to: names with one meaning, modules and functions of bounded size.
+"""Rules for the source: unique names, and modules and functions of limited length.
 
-Each set of exceptions only shrinks: what is mended must be taken out of it.
+Each set of exceptions only shrinks: a repaired item must be removed from it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
 
 TWICE: frozenset[str] = frozenset()
-"""Public classes of the product that are two or more."""
+"""Names of public classes of the product that are defined more than once."""
 
 LONG: frozenset[str] = frozenset()
-"""Modules that are too long."""
+"""Modules above the length limit."""
 
 LONG_FUNCTIONS: frozenset[str] = frozenset()
-"""Functions that are too long."""
+"""Functions above the length limit."""
 
 PRIVATE = 0
-"""Uses of private names of the product by tests, at most."""
+"""Maximum number of uses of private names of the product in tests."""
 
 ASKS = {
     f"httpx.{name}"
@@ -42,11 +42,11 @@ ASKS = {
         "stream",
     )
 }
-"""What reads the environment for proxies, unless it is told not to."""
+"""Calls that use the proxies of the environment unless an argument disables them."""
 
 
 ENDS = {"process.wait()"}
-"""What is awaited at an end, where a lost cancel does no harm."""
+"""Waits at the end of a process, where a lost cancellation does no harm."""
 
 
 @cache
@@ -61,7 +61,7 @@ def all_files() -> Iterator[Path]:
     yield from checkout.test_files()
 
 
-def test_a_public_class_has_its_name_alone() -> None:
+def test_public_class_name_is_unique() -> None:
     found = defaultdict(list)
     for module in checkout.modules(*checkout.PRODUCT):
         for node in tree(module.path).body:
@@ -71,7 +71,7 @@ def test_a_public_class_has_its_name_alone() -> None:
     assert_only(twice, TWICE)
 
 
-def test_a_module_is_no_longer_than_can_be_read_at_once() -> None:
+def test_module_length_is_limited() -> None:
     lines = {path: path.read_text().count("\n") for path in all_files()}
     assert_only(
         {checkout.relative(path): number for path, number in lines.items() if number > MOST_LINES},
@@ -79,9 +79,9 @@ def test_a_module_is_no_longer_than_can_be_read_at_once() -> None:
     )
 
 
-def test_a_function_is_no_longer_than_can_be_read_at_once() -> None:
+def test_function_length_is_limited() -> None:
     found = {}
-    for module in checkout.modules():  # a test may tell its story in one piece
+    for module in checkout.modules():  # tests are exempt
         for node in ast.walk(tree(module.path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -102,7 +102,7 @@ def test_tests_use_public_names() -> None:
 
 
 def private(path: Path) -> int:
-    """Count the uses of private names that are of no class or module of this file.
+    """Count the uses of private names that no class or module of this file defines.
 
     ``os._exit`` and ``ssl._create_unverified_context`` have no public names.
     """
@@ -120,24 +120,24 @@ def private(path: Path) -> int:
 
 
 def of_itself(node: ast.Attribute) -> bool:
-    """Tell whether it is an attribute of ``self`` or ``cls``."""
+    """Return whether it is an attribute of ``self`` or ``cls``."""
     return isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
 
 
 def assert_only(found: Mapping[str, object], known: frozenset[str]) -> None:
-    """Hold what was found against what is known, in both directions."""
+    """Check that the findings equal the known exceptions."""
     new = {name: about for name, about in found.items() if name not in known}
     mended = sorted(known - set(found))
     assert not new, f"new: {new}"
     assert not mended, f"mended, so take it out of the set: {mended}"
 
 
-def test_no_test_is_given_a_second_try() -> None:
+def test_no_test_is_rerun() -> None:
     given = [checkout.ROOT / name for name in ("Makefile", "pyproject.toml", ".ci/run")]
     assert [path.name for path in given if "rerun" in path.read_text()] == []
 
 
-def test_a_proxy_of_the_environment_comes_between_no_test_and_what_it_started() -> None:
+def test_tests_ignore_proxies_of_environment() -> None:
     assert [
         f"{checkout.relative(path)}:{node.lineno}"
         for path in all_files()
@@ -149,8 +149,8 @@ def test_a_proxy_of_the_environment_comes_between_no_test_and_what_it_started() 
     ] == [], "take benchpool_support.direct"
 
 
-def test_no_event_is_awaited_in_a_way_that_may_lose_a_cancel() -> None:
-    """Until Python 3.12 ``wait_for`` may return in place of a cancel that comes with the event."""
+def test_no_event_wait_may_lose_cancel() -> None:
+    """Until Python 3.12 ``wait_for`` may swallow a cancellation that arrives with the event."""
     assert [
         f"{module.name}:{node.lineno}"
         for module in checkout.modules(*checkout.PRODUCT)

@@ -1,4 +1,4 @@
-"""Tests wait for what happens: no short limits, no measured times, no sleeps, no network."""
+"""Tests wait for events: no short limits, no measured times, no sleeps, no network."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 from benchpool_support import checkout
 
 SHORTEST_S = 30
-"""Least limit of a wait, in seconds. A wait that succeeds returns at once."""
+"""Minimum limit of a wait, in seconds. A wait that succeeds returns at once."""
 
 CLOCKS = {"time.monotonic", "time.perf_counter", "time.process_time", "time.thread_time"}
 MEASURED = {"seconds", "took", "elapsed"}
-"""Names of what was measured."""
+"""Names of measured times."""
 
 INSTALLERS = {"pip", "uv", "npm", "npx", "apt", "apt-get"}
 OWN_LOOP = "polls in a loop of its own; use until"
 EXPECTS = ("pytest.raises", "raises")
-"""Blocks in which a timeout is what is tested."""
+"""Blocks that test a timeout."""
 
 STANDS_ALONE = "it runs without the support of the tests"
 ITS_LIMIT = "this limit of the product is what is tested, and is waited for"
@@ -30,17 +30,11 @@ ALLOWED = {
     "packaging/prove_wheel.py::installed_listing": "it is called by the Makefile alone",
     "support/benchpool_support/hub_environments.py::make": "it is called by the Makefile alone",
     "scheduler/api/test_unfinished_bodies.py::impatient": ITS_LIMIT,
-    "scheduler/client/test_clients.py::test_only_what_may_be_repeated_is_sent_again": ITS_LIMIT,
-    "scheduler/gate/test_bodies.py::test_a_body_that_does_not_come_is_ended_with_its_reason": (
-        ITS_LIMIT
-    ),
-    "scheduler/gate/test_bodies.py"
-    "::test_a_program_that_takes_a_body_slowly_is_not_its_senders_fault": ITS_LIMIT,
-    "spawner/test_lease_desk.py::test_giving_back_does_not_hold_up_the_end_of_a_server": (
-        ITS_LIMIT
-    ),
-    "workstation/test_slow_disks.py"
-    "::test_a_hub_can_write_while_the_copy_of_its_database_is_flushed": (
+    "scheduler/client/test_clients.py::test_only_idempotent_requests_are_retried": ITS_LIMIT,
+    "scheduler/gate/test_bodies.py::test_stalled_body_is_rejected_with_timeout": (ITS_LIMIT),
+    "scheduler/gate/test_bodies.py::test_slow_program_is_not_blamed_on_sender": ITS_LIMIT,
+    "spawner/test_lease_desk.py::test_slow_release_does_not_delay_server_stop": (ITS_LIMIT),
+    "workstation/test_slow_disks.py::test_hub_writes_during_database_copy": (
         "a lock that is held makes it fail at once"
     ),
     "suite.py::run": STANDS_ALONE,
@@ -49,22 +43,21 @@ ALLOWED = {
     "kubernetes/test_answers_in_time.py::Answers._until_accepted": (
         "a client that comes again when it was told to"
     ),
-    "scheduler/service/test_sweeps.py"
-    "::test_200_trials_at_random_pauses_and_restarts_are_each_tried_once": (
+    "scheduler/service/test_sweeps.py::test_sweep_runs_each_trial_once_through_random_faults": (
         "each turn of the loop moves the trials"
     ),
 }
 """Exceptions with their reasons, by file below ``tests`` and function."""
 
 POLLS = ("tests/cluster/benchpool_cluster/", "tests/support/benchpool_support/waiting.py")
-"""What polls for itself: the cluster is a program of its own, and ``until`` is there."""
+"""Files that may poll: the cluster is a separate program, and ``until`` is defined there."""
 
 Found = tuple[str, str]
-"""The function in which something is, and what it is."""
+"""Function of a finding, and its description."""
 
 
 class Rules(ast.NodeVisitor):
-    """Collects what is forbidden in one file."""
+    """Visitor that collects the forbidden waits of one file."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.found: list[Found] = []
@@ -203,7 +196,7 @@ def _awaited(node: ast.expr) -> ast.expr:
 
 
 def _sleeps(node: ast.AST) -> bool:
-    """Return whether this is a call that sleeps; one of 0 s only lets others run."""
+    """Return whether this is a call that sleeps. A sleep of 0 s only yields to other tasks."""
     if _called(node) not in ("time.sleep", "asyncio.sleep"):
         return False
     assert isinstance(node, ast.Call)
@@ -225,13 +218,13 @@ def _is_difference(node: ast.expr) -> bool:
 
 
 def files() -> Iterable[Path]:
-    """Yield every Python file of the tests and of what supports them."""
+    """Yield every Python file of the tests and of their support packages."""
     yield from checkout.test_files()
     for package in checkout.FOR_TESTS:
         yield from package.rglob("*.py")
 
 
-def test_tests_wait_for_what_happens() -> None:
+def test_tests_wait_for_events() -> None:
     found = {
         f"{checkout.relative(path).removeprefix('tests/')}::{where}": what
         for path in files()
@@ -266,7 +259,7 @@ def test_tests_wait_for_what_happens() -> None:
         ("while not done():\n    time.sleep(0.1)", OWN_LOOP),
     ],
 )
-def test_each_kind_is_found(source: str, what: str) -> None:
+def test_each_forbidden_wait_is_detected(source: str, what: str) -> None:
     lines = "".join(f"    {line}\n" for line in source.splitlines() if not line.startswith("SOON"))
     above = "SOON_S = 2.0\n" if source.startswith("SOON") else ""
     found = Rules(ast.parse(f"{above}async def test_it():\n{lines}")).found
@@ -286,6 +279,6 @@ def test_each_kind_is_found(source: str, what: str) -> None:
         "while not done():\n    await asyncio.sleep(0)",
     ],
 )
-def test_what_is_right_is_not_found(source: str) -> None:
+def test_permitted_waits_are_accepted(source: str) -> None:
     lines = "".join(f"    {line}\n" for line in source.splitlines())
     assert Rules(ast.parse(f"async def test_it():\n{lines}")).found == []

@@ -1,8 +1,8 @@
-"""How far one waiting job walks through the core in one pass.
+"""Number of modules of the core that one waiting job passes through in one pass.
 
-A *stay* is a stretch of calls inside one module, a *return* is a stay in a module that was left
-before. The job waits for a GPU that another job of its project holds within the quota: it is
-looked at, may not preempt, and gets its reason. The bounds are what is so today, to be lowered.
+A *stay* is a stretch of calls inside one module. A *return* is a stay in a module that was left
+before. The job waits for a GPU that another job of its project holds within quota: it is examined,
+may not preempt, and gets its reason. The bounds are the present values, to be lowered.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ POOL = Snapshot(
 
 
 def walked(*, explain: bool) -> list[Path]:
-    """Return the modules of the core that a pass is in, one after the other."""
+    """Return the modules of the core that a pass enters, in order."""
     state = ClusterState.of(POOL)
-    decide_on(state, 0.0, explain=explain)  # what is kept from pass to pass is there
+    decide_on(state, 0.0, explain=explain)  # fill the state kept between passes
     seen: list[Path] = []
 
     def profile(frame: FrameType | None, event: str, argument: object) -> None:
@@ -72,25 +72,25 @@ def walked(*, explain: bool) -> list[Path]:
 
 
 def figures(places: list[Path]) -> tuple[int, int, int]:
-    """Return stays, places, and returns to places that were left."""
+    """Return the numbers of stays, of places and of returns."""
     return len(places), len(set(places)), len(places) - len(set(places))
 
 
-def test_a_waiting_job_walks_no_further_than_it_does_today() -> None:
+def test_waiting_job_path_is_bounded() -> None:
     stays, modules, returns = figures(walked(explain=False))
     assert stays <= 81
     assert modules <= 18
     assert returns <= 63
 
 
-def test_its_reason_takes_no_further_walk_than_today() -> None:
+def test_waiting_job_reason_path_is_bounded() -> None:
     stays, modules, returns = figures(walked(explain=True))
     assert stays <= 163
     assert modules <= 27
     assert returns <= 136
 
 
-def test_it_walks_through_few_rooms() -> None:
+def test_waiting_job_visits_few_rooms() -> None:
     rooms = [room for room, _ in groupby(one.parent for one in walked(explain=True))]
     stays, number, returns = figures(rooms)
     assert number <= 8
