@@ -1,7 +1,7 @@
-"""A job that 0.1.0 started runs on under this release, and ends with its own exit status.
+"""A job started by 0.1.0 runs on under this release and ends with its own exit status.
 
-``state_of_0_1_0`` is a database of that release. Its running job gets a process as that release
-had it: a supervisor with its records, and no note of what it is beside them.
+``state_of_0_1_0`` is a database of that release. Its running job gets a process as in that release:
+a supervisor with its records, without an origin file beside them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OLD = Path(__file__).parents[1] / "store" / "state_of_0_1_0"
 
 
 def workers_on_record(database: Path) -> list[WorkerId]:
-    """Return the workers of the jobs that run, by the facts as 0.1.0 wrote them."""
+    """Return the workers of the running jobs from the facts as written by 0.1.0."""
     with sqlite3.connect(database) as db:
         rows = db.execute("SELECT facts FROM attempts").fetchall()
     attempts = [json.loads(row[0]) for row in rows]
@@ -33,7 +33,7 @@ def workers_on_record(database: Path) -> list[WorkerId]:
     ]
 
 
-async def test_it_is_found_again_and_its_end_is_known(tmp_path: Path) -> None:
+async def test_running_job_survives_upgrade_from_0_1_0(tmp_path: Path) -> None:
     (tmp_path / "scheduler").mkdir()
     shutil.copy(OLD / "pool.sqlite", tmp_path / "scheduler")
     flag = tmp_path / "go"

@@ -1,4 +1,4 @@
-"""A fault of the machine is not the job's: a whole queue survives it and then runs, no restart."""
+"""Machine faults: the queue survives them and its jobs run afterwards, without a restart."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ policy: {grace_s: 3}
 
 
 def says(pool: Pool) -> str:
-    """Return what people who look after the pool are told."""
+    """Return the problems that the pool's health shows to administrators."""
     return " ".join(pool.views.status(ADMIN).health.problems)
 
 
 async def told(pool: Pool, words: str) -> str:
-    """Wait until a problem says these words; return all problems."""
+    """Wait until the problems contain these words; return all problems."""
     await until_async(lambda: words in says(pool))
     return says(pool)
 
 
 async def well_again(pool: Pool) -> None:
-    """Wait until no problem is told."""
+    """Wait until the pool's health shows no problem."""
     await until_async(lambda: not says(pool))
 
 
 async def submitted(pool: Pool, count: int) -> list[Job]:
-    """Send jobs that print and end."""
+    """Submit jobs that print and end."""
     return [
         await pool.jobs.submit(SUSAN, python_job("print('done')", name=f"job-{number}"))
         for number in range(count)
@@ -62,7 +62,7 @@ async def submitted(pool: Pool, count: int) -> list[Job]:
 
 
 async def all_succeed(pool: Pool, jobs: list[Job]) -> None:
-    """Wait until each has succeeded; none may end otherwise."""
+    """Wait until all jobs have succeeded; fail if a job ends otherwise."""
     for job in jobs:
         ended = await reached(pool, job.id, State.SUCCEEDED, State.FAILED, State.PAUSED)
         assert ended.state is State.SUCCEEDED, ended
@@ -72,7 +72,7 @@ async def all_succeed(pool: Pool, jobs: list[Job]) -> None:
 
 
 @needs_root
-async def test_a_queue_survives_a_full_disk(tmp_path: Path) -> None:
+async def test_queue_survives_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path / "jobs", size="8m") as disk:
         async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
             disk.fill()
@@ -80,7 +80,7 @@ async def test_a_queue_survives_a_full_disk(tmp_path: Path) -> None:
             said = await told(pool, "No job is started on ")
             assert "No space left on device" in said
             assert f"Make room on the disk of the state folder ({tmp_path})" in said
-            await asyncio.sleep(1.5)  # a trial fails meanwhile, or is just failing
+            await asyncio.sleep(1.5)  # a trial fails meanwhile or is about to fail
             for job in jobs:
                 await reached(pool, job.id, State.QUEUED)
             assert max(pool.jobs.detail(ADMIN, job.id).job.attempt for job in jobs) <= 3
@@ -89,7 +89,7 @@ async def test_a_queue_survives_a_full_disk(tmp_path: Path) -> None:
             await well_again(pool)
 
 
-async def test_a_queue_survives_a_scheduler_without_descriptors(tmp_path: Path) -> None:
+async def test_queue_survives_lack_of_descriptors(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
         with no_descriptor_left():
             jobs = await submitted(pool, 6)
@@ -106,7 +106,7 @@ def failed_or_ended(pool: Pool, job: str) -> bool:
 
 
 @needs_root
-async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path: Path) -> None:
+async def test_job_runs_after_disk_fills_at_any_point_of_start(tmp_path: Path) -> None:
     with small_disk(tmp_path / "jobs", size="8m", inodes=2000) as disk:
         async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
             for inodes in range(1, 16):
@@ -122,7 +122,7 @@ async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path
 # --------------------------------------------------------------------------- the table, the pauses
 
 
-def test_no_start_is_taken_between_a_fault_and_a_trial_that_works() -> None:
+def test_fault_blocks_starts_until_trial_succeeds() -> None:
     for signs in itertools.product(Sign, repeat=5):
         intake, tried = Intake.OPEN, True
         for sign in signs:
@@ -135,7 +135,7 @@ def test_no_start_is_taken_between_a_fault_and_a_trial_that_works() -> None:
 
 
 class Faulty(SimulatedRuntime):
-    """A machine on which the next starts fail, of jobs and of trials."""
+    """Runtime whose next starts of jobs and trials fail, by two counters."""
 
     def __init__(self, starts: int, trials: int) -> None:
         super().__init__(simulated_devices(2))
@@ -143,7 +143,7 @@ class Faulty(SimulatedRuntime):
         self.made: list[str] = []
 
     async def run_worker(self, launch: Launch) -> None:
-        """Fail, or begin and end well."""
+        """Report a machine fault, or begin and succeed."""
         self.made.append("start")
         if self.starts:
             self.starts -= 1
@@ -153,7 +153,7 @@ class Faulty(SimulatedRuntime):
         self.end(launch.worker, 0)
 
     async def try_start(self, node: str) -> StartFault | None:
-        """Fail, or work."""
+        """Return a fault, or None."""
         self.made.append("trial")
         if self.trials:
             self.trials -= 1
@@ -161,7 +161,7 @@ class Faulty(SimulatedRuntime):
         return None
 
 
-async def test_trials_come_one_at_a_time_with_growing_pauses(tmp_path: Path) -> None:
+async def test_trials_run_singly_with_growing_pauses(tmp_path: Path) -> None:
     runtime = Faulty(starts=1, trials=8)
     async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
         pauses: list[float] = []
@@ -178,7 +178,7 @@ async def test_trials_come_one_at_a_time_with_growing_pauses(tmp_path: Path) -> 
         assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
-async def test_a_fault_after_a_trial_that_worked_goes_on_with_the_pauses(tmp_path: Path) -> None:
+async def test_fault_after_successful_trial_keeps_growing_pauses(tmp_path: Path) -> None:
     runtime = Faulty(starts=4, trials=0)
     async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
         pauses: list[float] = []
@@ -192,7 +192,7 @@ async def test_a_fault_after_a_trial_that_worked_goes_on_with_the_pauses(tmp_pat
         assert pauses == [1, 2, 4, 8]
 
 
-async def test_retries_are_not_used_up_and_the_job_says_why_it_waits_again(tmp_path: Path) -> None:
+async def test_machine_fault_uses_no_retry_and_sets_reason(tmp_path: Path) -> None:
     runtime = Faulty(starts=1, trials=1_000_000)
     async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
         (job,) = await submitted(pool, 1)

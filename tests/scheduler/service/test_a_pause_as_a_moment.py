@@ -1,6 +1,6 @@
-"""A pause as its owner sees it: who needs the room, what was saved and lost, that the job is back.
+"""The course of a pause for the job's owner: the claimant, saved and lost work, and the resume.
 
-What it cost is an estimate until the job has left its GPUs, and what was measured from then on.
+The cost is an estimate until the job has left its GPUs, and a measurement afterwards.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def moment(job: Job) -> tuple[str, str]:
 
 
 async def make_room(pool: Pool, victim: Job) -> Job:
-    """Let joe and jemma ask for what is theirs once the victim says that it is ready."""
+    """Submit the jobs of joe and jemma that reclaim GPUs, after the first output of the victim."""
     await pool.logs.wait(SUSAN, victim.id, offset=0)
     await pool.jobs.submit(JOE, sleeper(gpus=2, name="mine"))
     return await pool.jobs.submit(JEMMA, sleeper(gpus=2, name="hers"))
 
 
-async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_step(
+async def test_pause_with_checkpoint_loses_nothing(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path)) as pool:
@@ -66,7 +66,7 @@ async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_s
         (cost,) = pool.jobs.detail(SUSAN, job.id).pauses
         assert cost.saved_step == 467
         assert cost.unsaved_gpu_s is not None
-        # On a busy machine it takes its time to end.
+        # The job may take some time to end on a busy machine.
         assert moment(gone)[1] == pauses.what_was_saved(467, None, cost.unsaved_gpu_s / 4)
         assert "measured when it resumes" in cost.cost
         await pool.jobs.act(JEMMA, claimant.id, "cancel")
@@ -80,7 +80,7 @@ async def test_a_job_that_saves_when_told_loses_nothing_and_is_told_so_at_each_s
         assert "estimate" not in cost.cost
 
 
-async def test_a_job_that_saves_nothing_is_told_what_it_lost(tmp_path: Path) -> None:
+async def test_pause_without_checkpoint_reports_lost_time(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(NEVER_SAVES, gpus=4, name="big"))
         await make_room(pool, job)
@@ -110,10 +110,10 @@ def only(pool: Pool, job: Job) -> Preemption:
     return pause
 
 
-async def test_the_cost_is_the_time_since_the_last_save_and_the_restart(
+async def test_pause_cost_counts_unsaved_time_and_restart(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
-    """The save and the end may be told at once: the save counts."""
+    """A checkpoint reported together with the end of the worker counts."""
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, name="big"))
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
@@ -146,7 +146,7 @@ async def test_the_cost_is_the_time_since_the_last_save_and_the_restart(
     assert "its restart" in only(pool, job).cost
 
 
-async def test_what_a_person_paused_has_its_cost_too(
+async def test_pause_by_user_records_its_cost(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -165,7 +165,7 @@ async def test_what_a_person_paused_has_its_cost_too(
     assert moment(await reached(pool, job.id, State.RUNNING)) == ("back", "back: attempt 2")
 
 
-async def test_a_pause_right_after_the_start_has_lost_nothing_and_earlier_saves_are_not_forgotten(
+async def test_pause_text_distinguishes_new_start_from_old_save(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     runtime.start_at_once = False
@@ -202,7 +202,7 @@ async def test_a_pause_right_after_the_start_has_lost_nothing_and_earlier_saves_
     assert moment(paused) == ("saved", "nothing new was saved, 4 min lost")
 
 
-async def test_what_an_administrator_paused_is_resumed_by_an_administrator_alone(
+async def test_administrator_pause_is_resumed_only_by_administrator(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -232,7 +232,7 @@ async def test_what_an_administrator_paused_is_resumed_by_an_administrator_alone
     await reached(pool, job.id, State.RUNNING)
 
 
-async def test_an_administrator_holds_what_its_owner_had_paused(
+async def test_administrator_holds_job_paused_by_owner(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -246,7 +246,7 @@ async def test_an_administrator_holds_what_its_owner_had_paused(
     await pool.jobs.act(SUSAN, job.id, "cancel")
 
 
-async def test_an_attempt_that_starts_over_says_how_far_the_last_one_was(
+async def test_restarted_attempt_shows_previous_progress(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())

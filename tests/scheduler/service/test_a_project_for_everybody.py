@@ -1,4 +1,4 @@
-"""Whoever belongs to no project gets one: by group, as one of all others, or one of their own."""
+"""Projects for users without one: by group, one for all users, or a personal project for each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def projects(pool: Pool, caller: Caller) -> list[str]:
     return [one.name for one in pool.views.quota(caller).projects]
 
 
-async def test_a_project_for_everybody_takes_whoever_belongs_to_no_other(tmp_path: Path) -> None:
+async def test_wildcard_project_takes_users_without_project(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path, WILDCARD)) as pool:
         assert (projects(pool, SUSAN), projects(pool, JOE)) == (["vision"], ["guests"])
         assert (await pool.jobs.submit(SUSAN, sleeper())).project == "vision"
@@ -64,12 +64,12 @@ async def test_a_project_for_everybody_takes_whoever_belongs_to_no_other(tmp_pat
             await pool.jobs.submit(SUSAN, replace(sleeper(), project="guests"))
 
 
-async def test_each_member_has_a_project_of_their_own_that_is_counted_like_any_other(
+async def test_personal_project_enforces_its_own_limit(
     tmp_path: Path,
 ) -> None:
     async with opened(pool_of(tmp_path, PERSONAL)) as pool:
         assert projects(pool, STAFF) == ["sue"]
-        assert projects(pool, JOE) == ["people-joe"]  # another project has the name
+        assert projects(pool, JOE) == ["people-joe"]  # the name "joe" belongs to another project
         assert projects(pool, SUSAN) == ["vision"]
         sent = [await pool.jobs.submit(STAFF, sleeper()) for _ in range(3)]
         assert [job.project for job in sent] == ["sue"] * 3
@@ -79,7 +79,7 @@ async def test_each_member_has_a_project_of_their_own_that_is_counted_like_any_o
         why = pool.jobs.why(STAFF, sent[2].id)
         assert why.reason is not None
         assert why.reason.code == "project-limit"
-        # Leads of the project above lead it; it holds no jobs itself.
+        # Leads of the parent project lead it; the parent holds no jobs itself.
         assert [job.id for job in pool.jobs.select(SUSAN, project="sue", all=True)] == [
             job.id for job in sent[::-1]
         ]
@@ -87,7 +87,7 @@ async def test_each_member_has_a_project_of_their_own_that_is_counted_like_any_o
             await pool.jobs.submit(STAFF, replace(sleeper(), project="people"))
 
 
-async def test_each_personal_project_has_the_budget_of_gpu_hours_that_is_written_once(
+async def test_personal_projects_inherit_gpu_hour_budget(
     tmp_path: Path,
 ) -> None:
     written = PERSONAL.replace("limit: 2}", "limit: 2, gpu_hours: {hard: 0}}")
@@ -97,7 +97,7 @@ async def test_each_personal_project_has_the_budget_of_gpu_hours_that_is_written
     assert refused.value.code == "gpu-hours"
 
 
-async def test_who_leaves_has_none_and_the_written_configuration_has_no_word_of_it(
+async def test_personal_project_disappears_when_user_leaves(
     tmp_path: Path,
 ) -> None:
     directory = StaticDirectory((HubUser("sue", groups={"staff": None}), HubUser("jemma")))
@@ -125,13 +125,13 @@ async def test_who_leaves_has_none_and_the_written_configuration_has_no_word_of_
         ("{name: a, members: [b], each: {quotta: 1}}", "did you mean `quota`?"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_line(text: str, sentence: str) -> None:
+def test_wrong_personal_project_settings_are_rejected(text: str, sentence: str) -> None:
     with pytest.raises(BenchpoolError) as refused:
         story(f"version: 1\nprojects: [{text}]")
     assert sentence in refused.value.message
 
 
-async def test_without_such_a_project_the_refusal_says_who_can_help(tmp_path: Path) -> None:
+async def test_submission_without_any_project_is_refused(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path, "version: 1")) as pool:
         with pytest.raises(Refused, match="susan belongs to no project"):
             await pool.jobs.submit(SUSAN, sleeper())

@@ -1,4 +1,4 @@
-"""Accepted is durable, and a repeat of a submission makes no second job."""
+"""Accepted submissions are durable, and a repeated submission creates no second job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.waiting import until_async
 
 
-async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
+async def test_repeated_key_creates_one_job(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         repeats = [pool.jobs.submit_once(SUSAN, sleeper(key="k")) for _ in range(20)]
         answers = await asyncio.gather(*repeats)
@@ -33,7 +33,7 @@ async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
         assert len(pool.jobs.select(ADMIN, all=True)) == 2
 
 
-async def test_a_known_key_with_other_content_is_refused_and_says_what_differs(
+async def test_key_with_other_content_is_refused_with_difference(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
@@ -54,7 +54,7 @@ async def test_a_known_key_with_other_content_is_refused_and_says_what_differs(
         assert len(pool.jobs.select(ADMIN, all=True)) == 2
 
 
-async def test_a_key_is_known_after_a_restart(tmp_path: Path) -> None:
+async def test_key_survives_restart(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(key="k"))
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
@@ -62,14 +62,14 @@ async def test_a_key_is_known_after_a_restart(tmp_path: Path) -> None:
         assert (again.id, new) == (first.id, False)
 
 
-async def test_a_refused_submission_does_not_use_up_its_key(tmp_path: Path) -> None:
+async def test_refused_submission_keeps_key_free(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         with pytest.raises(Refused):
             await pool.jobs.submit(SUSAN, sleeper(key="k", gpus=3, preemptible=False))
         assert (await pool.jobs.submit(SUSAN, sleeper(key="k"))).state is State.QUEUED
 
 
-async def test_a_caller_that_hangs_up_leaves_memory_and_store_as_one(tmp_path: Path) -> None:
+async def test_cancelled_submission_keeps_memory_and_store_consistent(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         task = asyncio.create_task(pool.jobs.submit(SUSAN, sleeper(key="k")))
         await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_a_caller_that_hangs_up_leaves_memory_and_store_as_one(tmp_path: P
         assert pool.ledger.store.submission(job.id) is not None
 
 
-async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_room(
+async def test_full_disk_refuses_submissions_and_delays_job_end(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(9))
@@ -105,7 +105,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
         await reached(pool, job.id, State.SUCCEEDED)
 
 
-async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
+async def test_old_jobs_are_removed_with_their_files(tmp_path: Path) -> None:
     from benchpool_scheduler.configuration.settings import Retention
     from benchpool_scheduler.service.housekeeping.retention import DAY_S
     from benchpool_support.clocks import FakeClock
@@ -125,7 +125,7 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             pool.jobs.detail(SUSAN, job.id)
         events = pool.events.follow(SUSAN, after=after)
-        # the pool may have changed, too, and be told of first
+        # The feed may contain an event of the pool first.
         event = await anext(event async for event in events if event.kind != "pool")
         await events.aclose()
         assert (event.kind, event.data) == ("deleted", b'{"id":"%s"}' % job.id.encode())

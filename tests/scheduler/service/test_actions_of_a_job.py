@@ -1,4 +1,4 @@
-"""What may be done to a job travels with it: the pool keeps its word about it."""
+"""The actions listed with a job match what the pool accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 pytestmark = pytest.mark.slow  # five seconds lie between the notice and SIGTERM
 
 
-async def test_actions_follow_the_job_through_its_life(tmp_path: Path) -> None:
+async def test_actions_follow_job_state(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
         running = await reached(pool, job.id, State.RUNNING)
@@ -28,7 +28,7 @@ async def test_actions_follow_the_job_through_its_life(tmp_path: Path) -> None:
         assert ended.actions == ["rename", "note"]
 
 
-async def test_what_is_said_to_be_fixed_is_refused_and_the_rest_is_not(tmp_path: Path) -> None:
+async def test_fixed_fields_match_refused_changes(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         rigid = await pool.jobs.submit(SUSAN, sleeper(workers=2))
         elastic = await pool.jobs.submit(SUSAN, sleeper(workers=2, min_workers=2))

@@ -1,4 +1,4 @@
-"""Causes for which a project does not take a job or a member, and that the advice leads in."""
+"""Reasons why a project takes no job or no member, and the remedies."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
         (ADMIN, "send the job to one of them: images, speech.", ["images", "speech"]),
     ],
 )
-async def test_a_project_that_groups_others_names_those_that_take_the_job(
+async def test_group_refusal_names_usable_projects(
     pool: Pool, who: Caller, words: str, named: list[str]
 ) -> None:
-    """Not the group between them, and of a member not those of others."""
+    """Groups below are not named, and a member's advice names only projects of the member."""
     for group in ("lab", "vision"):
         with pytest.raises(InvalidInput) as refused:
             await pool.jobs.submit(who, sleeper(project=group))
@@ -63,7 +63,7 @@ async def test_a_project_that_groups_others_names_those_that_take_the_job(
         assert (await pool.jobs.submit(who, sleeper(project=project))).project == project
 
 
-async def test_who_belongs_to_none_of_a_group_asks_for_one_of_them(pool: Pool) -> None:
+async def test_group_refusal_advises_access_request(pool: Pool) -> None:
     with pytest.raises(InvalidInput) as refused:
         await pool.jobs.submit(KIM, sleeper(project="lab"))
     assert refused.value.message == (
@@ -78,7 +78,7 @@ async def test_who_belongs_to_none_of_a_group_asks_for_one_of_them(pool: Pool) -
     assert (await pool.jobs.submit(KIM, sleeper(project="images"))).project == "images"
 
 
-async def test_nobody_is_sent_to_the_personal_project_of_somebody_else(pool: Pool) -> None:
+async def test_personal_project_is_not_advised_to_other_users(pool: Pool) -> None:
     assert (await pool.jobs.submit(KIM, sleeper())).project == "kim"
     with pytest.raises(Forbidden) as refused:
         await pool.jobs.submit(JOE, sleeper(project="kim"))
@@ -96,7 +96,7 @@ async def test_nobody_is_sent_to_the_personal_project_of_somebody_else(pool: Poo
     assert (await pool.jobs.submit(JOE, sleeper(project="joe"))).project == "joe"
 
 
-async def test_a_lead_who_is_no_member_is_taken_out_of_the_leads(pool: Pool) -> None:
+async def test_removing_nonmember_lead_advises_config_change(pool: Pool) -> None:
     with pytest.raises(InvalidInput) as refused:
         await pool.access.remove(ADMIN, AccessDecision("images", "jemma"))
     assert refused.value.message == (
@@ -135,24 +135,24 @@ async def tree(tmp_path: Path) -> AsyncIterator[Pool]:
         yield pool
 
 
-async def test_who_leads_a_part_of_a_group_is_told_what_lies_in_that_part(tree: Pool) -> None:
+async def test_group_refusal_names_projects_below_lead(tree: Pool) -> None:
     liz = Caller("liz")
     with pytest.raises(InvalidInput, match=r"send the job to one of them: images\.$"):
         await tree.jobs.submit(liz, sleeper(project="lab"))
     assert (await tree.jobs.submit(liz, sleeper(project="images"))).project == "images"
 
 
-async def test_a_group_of_personal_projects_names_what_makes_them(tree: Pool) -> None:
+async def test_group_refusal_names_personal_project_template(tree: Pool) -> None:
     with pytest.raises(InvalidInput, match=r"you belong to none of them \(people\)\. Ask for one"):
         await tree.jobs.submit(JOE, sleeper(project="town"))
     with pytest.raises(InvalidInput, match=r"name one of them: people\."):
         await tree.access.ask(JOE, AccessAsk("town"))
     await tree.access.ask(JOE, AccessAsk("people"))
     with pytest.raises(InvalidInput, match=r"you belong to none of them \(people\)"):
-        await tree.jobs.submit(ADMIN, sleeper(project="town"))  # people itself takes no job
+        await tree.jobs.submit(ADMIN, sleeper(project="town"))  # this project takes no job itself
 
 
-async def test_who_has_no_project_is_not_told_to_name_none(tree: Pool) -> None:
+async def test_advice_to_user_without_project_is_access_request(tree: Pool) -> None:
     with pytest.raises(Forbidden, match=r"that of kim alone: ask for one with `benchpool access"):
         await tree.jobs.submit(Caller("liz"), sleeper(project="kim"))
     with pytest.raises(Forbidden, match=r"that of kim alone: name one of yours, or none\.$"):

@@ -1,4 +1,4 @@
-"""Causes for which a job can never run, what is advised, and that whoever follows it gets in."""
+"""Reasons why a job can never run, and the remedies: a job that follows the advice is accepted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WAYS: dict[str, Changed] = {
     },
 }
 OF_THE_FIELD = r"at most (\d+) per worker(?!, and)"
-"""A sentence that begins with the amount of its field says the number alone."""
+"""Advice that names only the number, because the sentence begins with the amount of the field."""
 CASES: Sequence[tuple[str, Caller, JobSubmission, str]] = [
     ("of several models", SUSAN, sleeper(gpus=16, gpu_models=("H100",)), "at most 4 per worker"),
     ("the limit is below the machine", JOE, sleeper(gpus=16), "Ask for at most 4 GPUs."),
@@ -138,7 +138,7 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
 @pytest.mark.parametrize(
     ("who", "job", "words"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-async def test_a_job_that_follows_the_advice_is_accepted(
+async def test_job_with_advised_size_is_accepted(
     pool: Pool, who: Caller, job: JobSubmission, words: str
 ) -> None:
     with pytest.raises((InvalidInput, Refused)) as refused:
@@ -156,7 +156,7 @@ async def test_a_job_that_follows_the_advice_is_accepted(
         await pool.jobs.preview(who, _changed(job, other))
 
 
-async def test_a_project_that_may_hold_nothing_sends_to_an_administrator(pool: Pool) -> None:
+async def test_project_with_limit_zero_refers_to_administrator(pool: Pool) -> None:
     with pytest.raises(Refused, match=r"at most 0\. Ask an administrator to raise its limit\."):
         await pool.jobs.preview(KIM, sleeper())
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the invariants hold and nothing is lost or doubled."""
+"""Invariants hold after any sequence of events, and no job or GPU is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ pytestmark = pytest.mark.slow
 T = TypeVar("T")
 USERS = st.sampled_from(["susan", "joe"])
 PLACES = st.integers(0, 1000)
-"""Which one of those that are there: drawn before it is known how many there are."""
+"""Positions in lists whose length is unknown when they are drawn."""
 ENDED = {State.SUCCEEDED, State.FAILED, State.CANCELLED}
 
 
 def one_of(these: Sequence[T], place: int) -> T:
-    """Return one of these; what is drawn hangs on no state of the pool, whose tasks may differ."""
+    """Return an item by its drawn position, independent of the pool's state and task order."""
     return these[place % len(these)]
 
 
@@ -64,12 +64,12 @@ def seen(plan: Plan) -> object:
 
 
 def timeless(plan: Plan) -> Plan:
-    """Return a plan without its next instant: a board made afresh may name one that is over."""
+    """Return a plan without its wake time, which may have passed in a rebuilt state."""
     return replace(plan, wake_s=None)
 
 
 class PoolHistory(RuleBasedStateMachine):
-    """People, workers, crashes and time act on a pool; the model knows what was promised."""
+    """State machine that runs a pool under users, workers, crashes and time, and checks it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.settle()
 
     def settle(self) -> None:
-        """Let events be taken, then make passes until one changes nothing (R20)."""
+        """Process events, then make passes until one changes nothing (R20)."""
         self.wait(self._settle())
 
     async def _settle(self) -> None:
@@ -122,7 +122,7 @@ class PoolHistory(RuleBasedStateMachine):
                 return
         raise AssertionError("passes do not come to rest")
 
-    # ------------------------------------------------------------------ people
+    # ------------------------------------------------------------------ users
 
     @rule(
         user=USERS,
@@ -284,7 +284,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.runtime.launched = dict(before.launched)
         self.open()
 
-    # ------------------------------------------------------------------ what always holds
+    # ------------------------------------------------------------------ invariants
 
     @invariant()
     def nothing_is_lost_or_undone(self) -> None:
@@ -370,7 +370,7 @@ class PoolHistory(RuleBasedStateMachine):
 
     async def _compare_boards(self) -> None:
         engine = self.pool
-        # A pass may be under way in its thread; it has the turn as long as it looks at the board.
+        # A pass may be running in its thread; it holds the lock while it reads the state.
         async with engine.ledger.lock:
             kept = engine.state_cache.decide(engine.state_cache.take_input())
             afresh = StateCache(engine.ledger, engine.observed)

@@ -1,4 +1,4 @@
-"""Who asks about the pool or a job changes nothing in either (decision 0030)."""
+"""Queries about the pool or a job change neither of them (decision 0030)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANGING = {"append", "add", "update", "pop", "clear", "setdefault", "discard", 
 
 
 def ran(name: str, seconds: float) -> tuple[JobRecord, tuple[AttemptRecord, ...]]:
-    """Return a job that ended by itself after so many seconds."""
+    """Return a job that ended by itself after the given number of seconds."""
     ended = job(id=name, name="train", state=JobState.SUCCEEDED, attempt=1, ended=100 + seconds)
     once = attempt(ended, "a", started=100.0)
     return ended, (replace(once, ended=100 + seconds, ended_by=EndedBy.ITSELF),)
@@ -34,7 +34,7 @@ def learn(estimator: RuntimeEstimator, seconds: float) -> None:
         estimator.see([(record, attempts)])
 
 
-def test_what_is_expected_of_a_job_does_not_depend_on_who_asked_before() -> None:
+def test_run_time_estimate_is_independent_of_earlier_queries() -> None:
     estimator, waits = RuntimeEstimator(), job(id="w", name="train")
     assert estimator.facts(waits, ()).expected_run_s is None
     learn(estimator, 60.0)
@@ -42,7 +42,7 @@ def test_what_is_expected_of_a_job_does_not_depend_on_who_asked_before() -> None
     assert estimator.facts(waits, ()).expected_run_s == 60.0
 
 
-def test_what_was_expected_when_a_job_changed_stays_until_it_changes_again() -> None:
+def test_run_time_estimate_stays_until_job_changes() -> None:
     estimator, waits = RuntimeEstimator(), job(id="w", name="train")
     learn(estimator, 60.0)
     estimator.see([(waits, ())])
@@ -54,7 +54,7 @@ def test_what_was_expected_when_a_job_changed_stays_until_it_changes_again() -> 
     assert estimator.facts(began, (attempt(began, "a"),)).expected_run_s == 6000.0
 
 
-def test_a_job_that_begins_as_others_end_knows_of_them() -> None:
+def test_run_time_estimate_uses_jobs_ended_in_same_commit() -> None:
     estimator, waits = RuntimeEstimator(), job(id="w", name="train")
     ended = [ran(f"k{number}", 60.0) for number in range(4)]
     estimator.see([(replace(record, ended=None), ()) for record, _ in ended])
@@ -66,11 +66,11 @@ QUERIES = (
     (pool_views.PoolViews, {"__init__"}),
     (runtime_estimator.RuntimeEstimator, {"__init__", "fill", "see", "forget", "renew"}),
 )
-"""Classes, and which of their methods may change something: what these call may too."""
+"""Classes with their methods that may write; methods called by these may write too."""
 
 
 def writes(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield where a method changes what its object holds."""
+    """Yield each statement by which a method changes attributes of its object."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
             single = isinstance(node, ast.AugAssign | ast.AnnAssign)
@@ -88,7 +88,7 @@ def writes(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def called(function: ast.FunctionDef) -> set[str]:
-    """Return the methods of its own that a method calls."""
+    """Return the names of the object's own attributes and methods that a method uses."""
     return {
         node.attr
         for node in ast.walk(function)
@@ -97,7 +97,7 @@ def called(function: ast.FunctionDef) -> set[str]:
 
 
 @pytest.mark.parametrize(("of", "changing"), QUERIES, ids=lambda it: getattr(it, "__name__", ""))
-def test_no_question_is_answered_by_writing(of: type, changing: set[str]) -> None:
+def test_query_methods_never_write_state(of: type, changing: set[str]) -> None:
     tree = ast.parse(inspect.getsource(of))
     methods = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     asked = [name for name in methods if not name.startswith("_") and name not in changing]

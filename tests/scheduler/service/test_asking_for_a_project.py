@@ -1,4 +1,4 @@
-"""Who wants to belong to a project asks, and its leads let them in or say why not."""
+"""Access requests for projects: users ask, and the leads accept or decline with a reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def seen(pool: Pool, caller: object) -> list[tuple[str, str, bool]]:
     return [(one.user, one.project, one.decides) for one in found]
 
 
-async def test_a_wish_reaches_leads_and_administrators_and_is_granted_in_the_leads_name(
+async def test_access_request_is_granted_by_lead(
     tmp_path: Path,
 ) -> None:
     async with opened(pool_of(tmp_path)) as pool:
@@ -55,7 +55,7 @@ async def test_a_wish_reaches_leads_and_administrators_and_is_granted_in_the_lea
         await pool.access.ask(JOE, AccessAsk("vision", "for the paper"))
         assert await seen(pool, JOE) == [("joe", "vision", False)]
         assert await seen(pool, SUSAN) == [("joe", "vision", True)]
-        assert await seen(pool, JEMMA) == [("joe", "vision", True)]  # leads the project above
+        assert await seen(pool, JEMMA) == [("joe", "vision", True)]  # leads the parent project
         assert await seen(pool, ADMIN) == [("joe", "vision", True)]
         assert [one.user for one in await pool.access.requests(HUB, "susan")] == ["joe"]
         with pytest.raises(NotFound):
@@ -63,7 +63,7 @@ async def test_a_wish_reaches_leads_and_administrators_and_is_granted_in_the_lea
         with pytest.raises(Forbidden, match="Only the leads of project vision"):
             await pool.access.add(JOE, AccessDecision("vision", "joe"))
 
-    async with opened(pool_of(tmp_path)) as pool:  # a restart forgets no wish
+    async with opened(pool_of(tmp_path)) as pool:  # a restart keeps access requests
         change = await pool.access.add(SUSAN, AccessDecision("vision", "joe", "welcome"))
         assert change.changes == ["Project vision: joe may use it now."]
         assert await seen(pool, SUSAN) == []
@@ -79,7 +79,7 @@ async def test_a_wish_reaches_leads_and_administrators_and_is_granted_in_the_lea
         assert gone.changes == ["Project vision: joe may no longer use it."]
 
 
-async def test_a_wish_that_is_declined_says_why_and_can_be_made_again(tmp_path: Path) -> None:
+async def test_declined_access_request_shows_reason_and_can_be_repeated(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         await pool.access.ask(JOE, AccessAsk("vision"))
         await pool.access.decline(SUSAN, AccessDecision("vision", "joe", "full until May"))
@@ -89,7 +89,7 @@ async def test_a_wish_that_is_declined_says_why_and_can_be_made_again(tmp_path: 
         assert await seen(pool, SUSAN) == [("joe", "vision", True)]
 
 
-async def test_who_logged_in_a_moment_ago_is_let_in(tmp_path: Path) -> None:
+async def test_new_hub_user_is_added_to_project(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         directory = pool.observed.settings.directory
         assert isinstance(directory, StaticDirectory)
@@ -100,7 +100,7 @@ async def test_who_logged_in_a_moment_ago_is_let_in(tmp_path: Path) -> None:
         assert "new" in settings.members
 
 
-async def test_what_cannot_be_is_refused_in_words(tmp_path: Path) -> None:
+async def test_invalid_access_requests_are_refused(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         with pytest.raises(InvalidInput, match=r"no project 'visoin'; did you mean `vision`\?"):
             await pool.access.ask(JOE, AccessAsk("visoin"))

@@ -1,4 +1,4 @@
-"""The directory reads users, groups and servers page by page from a Hub's REST API over HTTP."""
+"""The directory reads users, groups and servers from all pages of the Hub's REST API over HTTP."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ GROUPS: list[dict[str, Any]] = [
 
 
 class Page(RequestHandler):
-    """One entry a page, as the Hub pages when asked to."""
+    """Handler that returns one entry a page, in the Hub's pagination format."""
 
     def initialize(self, items: list[dict[str, Any]], token: str) -> None:
         self.items = items
@@ -104,7 +104,7 @@ async def test_users_groups_and_active_servers_are_read_from_all_pages() -> None
         await directory.close()
 
 
-async def test_a_hub_that_is_away_leaves_what_was_known() -> None:
+async def test_hub_outage_keeps_known_users() -> None:
     async with a_hub() as url:
         directory = HubDirectory(url, "secret")
         await directory.refresh()
@@ -114,7 +114,7 @@ async def test_a_hub_that_is_away_leaves_what_was_known() -> None:
     await directory.close()
 
 
-async def test_missing_scopes_are_named() -> None:
+async def test_missing_hub_scopes_are_reported() -> None:
     async with a_hub() as url:
         directory = HubDirectory(url, "other")
         with pytest.raises(Unavailable, match=r"HTTP 403\); give the service benchpool the scopes"):

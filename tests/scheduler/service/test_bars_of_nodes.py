@@ -1,4 +1,4 @@
-"""For how long a job keeps off nodes that did not take it: pure."""
+"""Times for which a job avoids nodes that refused it, as pure functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def attempt(number: int, *nodes: str, at: float, by: str = EndedBy.NOT_TAKEN) ->
         ([attempt(n, "a", at=10.0) for n in range(1, 9)], {"a": 610.0}),
         # Two workers of one attempt are one refusal.
         ([attempt(1, "a", "a", at=10.0)], {"a": 15.0}),
-        # It began somewhere meanwhile: what was before counts no more.
+        # The job began on another node meanwhile, so earlier refusals no longer count.
         (
             [
                 attempt(1, "a", at=10.0),
@@ -41,7 +41,7 @@ def attempt(number: int, *nodes: str, at: float, by: str = EndedBy.NOT_TAKEN) ->
             ],
             {"a": 605.0},
         ),
-        # Lost before it began: the node's refusals go on counting.
+        # The worker was lost before it began, so the node's refusals still count.
         (
             [
                 attempt(1, "a", at=10.0),
@@ -52,16 +52,16 @@ def attempt(number: int, *nodes: str, at: float, by: str = EndedBy.NOT_TAKEN) ->
         ),
     ],
 )
-def test_a_refusal_bars_its_node_for_seconds_and_each_further_one_for_longer(
+def test_repeated_refusals_bar_node_for_longer(
     attempts: list[AttemptRecord], until: dict[str, float]
 ) -> None:
     assert {bar.place: bar.until for bar in node_bars(attempts)} == until
 
 
-def test_one_node_in_trouble_does_not_make_a_job_wait_for_its_user_but_many_do() -> None:
+def test_loss_count_depends_on_number_of_refusing_nodes() -> None:
     one = [attempt(number, "a", at=10.0) for number in range(1, 20)]
     assert lost_in_a_row(one) == 1
     many = [attempt(number, f"n{number}", at=10.0) for number in range(MOST_LOST)]
     assert lost_in_a_row(many) == MOST_LOST
     lost = [attempt(number, "a", at=10.0, by=EndedBy.LOST) for number in range(3)]
-    assert lost_in_a_row(lost) == 0  # 200 s after they were decided
+    assert lost_in_a_row(lost) == 0  # 200 s after their start was decided

@@ -1,4 +1,4 @@
-"""Build quotas hold in one atomic step; leases survive, and end when their server is gone."""
+"""Build quotas are checked atomically; leases survive restarts and end with their server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ask(user: str = "susan", server: str = "", gpus: int = 1, spawn: str = "1") 
     return LeaseRequest(user=user, server=server, spawn=spawn, gpus=gpus)
 
 
-async def test_of_six_simultaneous_starts_against_a_quota_of_two_exactly_two_succeed(
+async def test_concurrent_starts_never_exceed_build_quota(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(8))
@@ -58,7 +58,7 @@ async def test_of_six_simultaneous_starts_against_a_quota_of_two_exactly_two_suc
         assert pool.views.quota(SUSAN).build.free == 0
 
 
-async def test_a_repeat_of_the_same_start_gets_the_same_lease(tmp_path: Path) -> None:
+async def test_repeated_start_returns_same_lease(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         first = await pool.benches.reserve(HUB, ask(gpus=2))
@@ -68,13 +68,13 @@ async def test_a_repeat_of_the_same_start_gets_the_same_lease(tmp_path: Path) ->
 
 
 class Guarded(ScriptedRuntime):
-    """A machine whose GPU n has the device file 195:n."""
+    """Runtime whose GPU n has the device file 195:n."""
 
     def denied_devices(self, gpus: Sequence[str]) -> list[tuple[int, int]]:
         return [(195, gpu.index) for gpu in self.gpus if gpu.uuid not in gpus]
 
 
-async def test_who_starts_a_server_is_told_which_device_files_it_must_not_open(
+async def test_lease_lists_denied_device_files(
     tmp_path: Path,
 ) -> None:
     runtime = Guarded(devices(4))
@@ -87,7 +87,7 @@ async def test_who_starts_a_server_is_told_which_device_files_it_must_not_open(
         assert answer.lease == lease
 
 
-async def test_leases_survive_a_restart_and_are_given_back_once(tmp_path: Path) -> None:
+async def test_lease_survives_restart_and_is_released_once(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         lease = await pool.benches.reserve(HUB, ask(gpus=2))
@@ -99,7 +99,7 @@ async def test_leases_survive_a_restart_and_are_given_back_once(tmp_path: Path) 
         assert pool.benches.leases(SUSAN) == []
 
 
-async def test_quota_comes_from_user_then_group_property_then_group_setting(
+async def test_build_quota_prefers_user_over_group_property_over_group(
     tmp_path: Path,
 ) -> None:
     configuration = story(
@@ -131,7 +131,7 @@ async def test_quota_comes_from_user_then_group_property_then_group_setting(
     }
 
 
-async def test_kept_gpus_stay_free_for_their_owner_however_many_jobs_come(tmp_path: Path) -> None:
+async def test_reserved_bench_gpus_stay_free_under_job_load(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(5))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         for _ in range(5):
@@ -146,7 +146,7 @@ async def test_kept_gpus_stay_free_for_their_owner_however_many_jobs_come(tmp_pa
         assert len(runtime.launched) == 2
 
 
-async def test_too_few_working_gpus_are_told_with_their_number(tmp_path: Path) -> None:
+async def test_too_few_usable_gpus_are_reported_with_number(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(3))
     runtime.mark("GPU-0", DeviceState.FOREIGN)
     runtime.mark("GPU-1", DeviceState.BROKEN, "it fell off the bus")
@@ -160,7 +160,7 @@ async def test_too_few_working_gpus_are_told_with_their_number(tmp_path: Path) -
         assert (await pool.benches.reserve(HUB, ask(gpus=1))).gpus == ["GPU-2"]
 
 
-async def test_only_the_hub_reserves_and_releases(tmp_path: Path) -> None:
+async def test_only_hub_reserves_and_releases_leases(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         with pytest.raises(Forbidden):
@@ -171,7 +171,7 @@ async def test_only_the_hub_reserves_and_releases(tmp_path: Path) -> None:
         assert pool.benches.leases(JOE) == []
 
 
-async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Path) -> None:
+async def test_lease_ends_one_minute_after_hub_loses_server(tmp_path: Path) -> None:
     clock = FakeClock()
     directory = StaticDirectory(known_servers=(HubServer("susan", "", ready=False),))
     pool = make_pool(
@@ -196,7 +196,7 @@ async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Pat
         assert pool.benches.leases(SUSAN) == []
 
 
-async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path) -> None:
+async def test_released_bench_gpus_start_queued_job(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(3))
     configuration = story(
         "{version: 1, build: {users: {susan: 3}, reserve: 0},"
@@ -211,7 +211,7 @@ async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path
         await reached(pool, job.id, State.SUCCEEDED)
 
 
-async def test_a_new_user_who_finds_no_room_gets_the_bench_back_from_jobs(tmp_path: Path) -> None:
+async def test_bench_for_new_user_preempts_jobs(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     directory = StaticDirectory((HubUser("joe"),), known_servers=())
     configuration = story(
@@ -243,7 +243,7 @@ def running(user: str, *gpus: str, lease: str = "l" * 26, started: float = 1.0) 
     return HubServer(user, "", held=HeldBench(lease, "spawn-1", gpus), started=started)
 
 
-async def test_a_bench_whose_record_was_lost_is_rebuilt_before_its_gpus_are_given_away(
+async def test_lost_lease_is_rebuilt_before_gpus_are_assigned(
     tmp_path: Path,
 ) -> None:
     directory = StaticDirectory(known_servers=(running("susan", "GPU-0", "GPU-1"),))
@@ -258,13 +258,13 @@ async def test_a_bench_whose_record_was_lost_is_rebuilt_before_its_gpus_are_give
         assert (lease.id, lease.gpus) == ("l" * 26, ["GPU-0", "GPU-1"])
         (gpu,) = (await pool.benches.reserve(HUB, ask("joe"))).gpus
         assert gpu not in lease.gpus
-        # What was given back stays so, though the Hub still names its server for a moment.
+        # A released lease stays released while the Hub still lists its server.
         await pool.benches.release(HUB, lease.id)
         await pool.housekeeping.ask_hub()
         assert pool.benches.leases(SUSAN) == []
 
 
-async def test_a_record_of_an_earlier_start_gives_way_to_the_bench_that_is_held(
+async def test_lease_of_earlier_start_is_replaced_by_running_server(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()
@@ -283,13 +283,13 @@ async def test_a_record_of_an_earlier_start_gives_way_to_the_bench_that_is_held(
         await pool.housekeeping.ask_hub()
         assert [it.gpus for it in pool.benches.leases(SUSAN)] == [["GPU-3"]]
         assert old.id != pool.benches.leases(SUSAN)[0].id
-        # One that began after the Hub's answer is not taken for an earlier one.
+        # A server that started before the recorded lease does not replace it.
         directory.known_servers = (running("susan", "GPU-2", lease="m" * 26, started=later - 10),)
         await pool.housekeeping.ask_hub()
         assert [it.gpus for it in pool.benches.leases(SUSAN)] == [["GPU-3"]]
 
 
-async def test_a_lost_bench_whose_gpu_was_given_away_meanwhile_is_told(tmp_path: Path) -> None:
+async def test_lost_bench_with_reassigned_gpu_is_reported(tmp_path: Path) -> None:
     directory = StaticDirectory(known_servers=())
     pool = make_pool(
         tmp_path,

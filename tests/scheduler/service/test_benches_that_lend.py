@@ -1,4 +1,4 @@
-"""Idle bench GPUs are lent; their owner waits in line until the borrower has gone (R2, R3)."""
+"""Idle bench GPUs are lent; their owner queues until the borrower has left (R2, R3)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 pytestmark = pytest.mark.slow
 
 
-def test_the_configuration_no_longer_warns_of_lending() -> None:
+def test_lending_configuration_has_no_warning() -> None:
     assert lending().warnings == ()
 
 
-async def test_idle_bench_gpus_run_jobs_and_come_back_within_the_grace_period(
+async def test_idle_bench_gpus_are_lent_and_reclaimed(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(3))
@@ -68,7 +68,7 @@ async def test_idle_bench_gpus_run_jobs_and_come_back_within_the_grace_period(
         assert len(runtime.notices) == 2
 
 
-async def test_what_may_not_be_paused_is_never_lent_a_bench_gpu(tmp_path: Path) -> None:
+async def test_nonpreemptible_job_never_borrows_bench_gpu(tmp_path: Path) -> None:
     configuration = story(LENDING.replace("quota: 1", "quota: 3"))
     runtime = ScriptedRuntime(devices(3))
     async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
@@ -82,7 +82,7 @@ async def test_what_may_not_be_paused_is_never_lent_a_bench_gpu(tmp_path: Path) 
         assert len(lease(await pool.benches.wait_in_line(HUB, line(gpus=2))).gpus) == 2
 
 
-async def test_only_nodes_that_labels_and_the_home_volume_allow_are_chosen(tmp_path: Path) -> None:
+async def test_bench_node_matches_labels_and_home_volume(tmp_path: Path) -> None:
     gpus = [Device(f"{n}/0", 0, "A100", n, None, simulated=True) for n in ("a", "b", "c")]
     runtime = ScriptedRuntime(gpus)
     runtime.facts = tuple(NodeFacts(n, labels={"disk": n}) for n in ("a", "b", "c"))
@@ -103,7 +103,7 @@ async def test_only_nodes_that_labels_and_the_home_volume_allow_are_chosen(tmp_p
 TAINT = ("big", "", "NoSchedule")
 
 
-async def test_only_nodes_whose_taints_the_server_bears_are_chosen(tmp_path: Path) -> None:
+async def test_bench_node_matches_tolerations(tmp_path: Path) -> None:
     runtime = ScriptedRuntime([Device(f"{n}/0", 0, "A", n, None, simulated=True) for n in "ab"])
     runtime.facts = (NodeFacts("a", taints=(TAINT,)), NodeFacts("b"))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
@@ -124,7 +124,7 @@ async def test_only_nodes_whose_taints_the_server_bears_are_chosen(tmp_path: Pat
                 await pool.benches.release(HUB, held.id)
 
 
-async def test_what_no_machine_takes_is_refused_instead_of_waiting_for_ever(tmp_path: Path) -> None:
+async def test_bench_without_possible_node_is_refused(tmp_path: Path) -> None:
     runtime = ScriptedRuntime([Device(f"{n}/0", 0, "A", n, None, simulated=True) for n in "ab"])
     runtime.facts = (NodeFacts("a", {"disk": "slow"}), NodeFacts("b", {"big": ""}, taints=(TAINT,)))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
@@ -152,7 +152,7 @@ async def test_what_no_machine_takes_is_refused_instead_of_waiting_for_ever(tmp_
                 )
 
 
-async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty(
+async def test_real_job_is_reclaimed_for_bench_and_resumes(
     tmp_path: Path,
 ) -> None:
     configuration = story(LENDING.replace("quota: 1", "quota: 0"))
@@ -179,7 +179,7 @@ async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty
         ({"gpus": 3}, "larger-than-node", "3 GPUs for this server are more than any machine"),
     ],
 )
-async def test_gpus_that_no_machine_has_are_refused_instead_of_waited_for(
+async def test_bench_with_unavailable_gpus_is_refused(
     tmp_path: Path, wanted: dict[str, Any], code: str, said: str
 ) -> None:
     made = [("a", "A100"), ("a", "A100"), ("b", "L4")]

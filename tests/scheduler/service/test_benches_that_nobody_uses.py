@@ -1,4 +1,4 @@
-"""Benches of which the Hub has seen nothing for long are told apart, and the sentence adds up."""
+"""Benches without recent activity in the Hub are counted separately, and the counts add up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio
 HOUR_S = 3600.0
 
 
-async def test_a_bench_is_idle_when_the_hub_has_seen_nothing_of_it_for_an_hour(
+async def test_bench_without_hub_activity_for_one_hour_is_idle(
     tmp_path: Path,
 ) -> None:
     clock, hub = FakeClock(), StaticDirectory()
@@ -47,7 +47,7 @@ async def test_a_bench_is_idle_when_the_hub_has_seen_nothing_of_it_for_an_hour(
         ] == [clock.now() - 60]
 
 
-async def test_what_the_hub_saw_before_a_bench_was_taken_does_not_make_it_idle(
+async def test_bench_ignores_hub_activity_before_its_lease(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()

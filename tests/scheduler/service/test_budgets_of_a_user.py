@@ -1,4 +1,4 @@
-"""What one user may have at once: counted, refused with number and limit, and let go at the end."""
+"""Limits per user: usage is counted, refused above the limit and freed at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 
 GIB = 1024**3
 BUDGETS = "budgets: {jobs: 10, submissions_mib: 1, uploads_gib: 3, stored_gib: 2}\n"
-SMALLER = STORY.replace("quota: 6", "quota: 5")  # as many as training has
+SMALLER = STORY.replace("quota: 6", "quota: 5")  # the number of GPUs for training
 LARGE = replace(sleeper(gpus=2), env={f"A{i}": "x" * 31_000 for i in range(8)})
 HUB = Caller("benchpool-hub", admin=True, kind="service")
 A, B = "a" * 64, "b" * 64
@@ -47,9 +47,7 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
         yield pool
 
 
-async def test_submissions_of_unfinished_jobs_are_bounded_in_bytes(
-    pool: Pool, tmp_path: Path
-) -> None:
+async def test_submission_bytes_of_unfinished_jobs_are_limited(pool: Pool, tmp_path: Path) -> None:
     jobs = [await pool.jobs.submit(SUSAN, replace(LARGE, gpus=6)) for _ in range(4)]
     with pytest.raises(TooMany, match=r"with this one 124\d{4}; 1 MiB are allowed") as refused:
         await pool.jobs.submit(SUSAN, LARGE)
@@ -60,8 +58,8 @@ async def test_submissions_of_unfinished_jobs_are_bounded_in_bytes(
     await pool.jobs.submit(SUSAN, LARGE)
 
 
-async def test_what_is_too_large_by_itself_is_not_told_to_wait(tmp_path: Path) -> None:
-    """No end of another job or upload would help: less, or a larger budget."""
+async def test_oversized_request_is_not_advised_to_wait(tmp_path: Path) -> None:
+    """Waiting for another job or upload would not help, so the advice is less or a larger limit."""
     alone = replace(LARGE, parameters={f"p{number}": "x" * 60_000 for number in range(20)})
     small = story(SMALLER + "budgets: {submissions_mib: 1, uploads_gib: 1}\n")
     async with opened(make_pool(tmp_path, configuration=small)) as pool:
@@ -79,7 +77,7 @@ async def test_what_is_too_large_by_itself_is_not_told_to_wait(tmp_path: Path) -
         pool.uploads.writer(SUSAN, A, GIB + 1).abort()
 
 
-async def test_what_ended_is_counted_no_more_and_leaves_memory(pool: Pool) -> None:
+async def test_ended_job_frees_submission_bytes_and_memory(pool: Pool) -> None:
     await pool.jobs.submit(SUSAN, replace(LARGE, gpus=6))
     waiting = await pool.jobs.submit(SUSAN, LARGE)
     assert pool.ledger.submission_bytes.of("susan") > 490_000
@@ -88,10 +86,10 @@ async def test_what_ended_is_counted_no_more_and_leaves_memory(pool: Pool) -> No
     await reached(pool, waiting.id, State.CANCELLED)
     assert pool.ledger.submission_bytes.of("susan") < 300_000
     assert pool.ledger.submission_cache.get(waiting.id) is None
-    assert pool.ledger.submission(waiting.id).env == LARGE.env  # from the store
+    assert pool.ledger.submission(waiting.id).env == LARGE.env  # read from the store
 
 
-async def test_what_is_alive_is_counted_after_a_restart_too(tmp_path: Path) -> None:
+async def test_submission_bytes_are_counted_after_restart(tmp_path: Path) -> None:
     async with opened(made(tmp_path)) as pool:
         for _ in range(4):
             await pool.jobs.submit(SUSAN, LARGE)
@@ -100,7 +98,7 @@ async def test_what_is_alive_is_counted_after_a_restart_too(tmp_path: Path) -> N
             await pool.jobs.submit(SUSAN, LARGE)
 
 
-async def test_whoever_has_too_much_at_home_gets_no_further_jobs(tmp_path: Path) -> None:
+async def test_full_home_blocks_submissions(tmp_path: Path) -> None:
     home = tmp_path / "homes" / "susan"
     home.mkdir(parents=True)
     large = home / "large"
@@ -116,10 +114,10 @@ async def test_whoever_has_too_much_at_home_gets_no_further_jobs(tmp_path: Path)
         await pool.jobs.submit(JOE, sleeper())
         await pool.jobs.submit(HUB, replace(sleeper(), project="susan"))
         large.unlink()
-        await pool.jobs.submit(SUSAN, sleeper())  # counted anew, at once
+        await pool.jobs.submit(SUSAN, sleeper())  # counted again immediately
 
 
-async def test_uploads_on_their_way_are_bounded_by_what_they_announce(pool: Pool) -> None:
+async def test_concurrent_uploads_are_limited_by_announced_bytes(pool: Pool) -> None:
     first = pool.uploads.writer(SUSAN, A, 2 * GIB)
     with pytest.raises(TooMany, match=f"have {4 * GIB} bytes with this one; 3 GiB are allowed"):
         pool.uploads.writer(SUSAN, B, 2 * GIB)
@@ -129,18 +127,18 @@ async def test_uploads_on_their_way_are_bounded_by_what_they_announce(pool: Pool
     pool.uploads.writer(SUSAN, B, 2 * GIB).abort()
 
 
-async def test_contents_that_are_kept_are_bounded(pool: Pool) -> None:
+async def test_stored_contents_are_limited(pool: Pool) -> None:
     await pool.ledger.store.commit(AddObject(A, "susan", 2 * GIB - 10, 0.0))
     pool.uploads.writer(SUSAN, B, 10).abort()
     with pytest.raises(TooLarge, match=f"have {2 * GIB + 1} bytes with this one; 2 GiB") as refused:
         pool.uploads.writer(SUSAN, B, 11)
     assert refused.value.code == "stored-contents"
     assert "What no job names goes 1 d after its upload" in refused.value.message
-    pool.uploads.writer(SUSAN, A, 100).abort()  # has it already: nothing is added
+    pool.uploads.writer(SUSAN, A, 100).abort()  # already stored: nothing is added
     pool.uploads.writer(JOE, B, 11).abort()
 
 
-def test_budgets_are_read_compared_and_refused_with_their_line() -> None:
+def test_budgets_are_parsed_compared_and_validated() -> None:
     usual, mine = load(STORY), load(f"{STORY}budgets: {{jobs: 5, streams: 2}}\n")
     assert (usual.budgets, mine.budgets) == (Budgets(), Budgets(jobs=5, streams=2))
     assert compare(usual, mine) == [
@@ -155,6 +153,6 @@ def test_budgets_are_read_compared_and_refused_with_their_line() -> None:
         load("version: 1\nbudgets: {jobs: 0}")
 
 
-def test_budgets_are_the_same_as_objects_of_a_cluster() -> None:
+def test_budgets_survive_conversion_to_cluster_objects() -> None:
     found: list[Declared] = objects(f"{STORY}{BUDGETS}")
     assert load(document(found).text).budgets == load(f"{STORY}{BUDGETS}").budgets

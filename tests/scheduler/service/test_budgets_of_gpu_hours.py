@@ -1,4 +1,4 @@
-"""GPU-hours of a month: counted to the second, refused with number, limit and day, never lost."""
+"""Monthly GPU-hours: counted to the second, kept over restarts, and refused above the limit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ projects:
 
 
 class ObedientRuntime(ScriptedRuntime):
-    """Its workers start at once, and end when they are told to."""
+    """Runtime whose workers start at once and end when they get a notice."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(devices(6), start_at_once=False)
@@ -88,7 +88,7 @@ async def pool_at(folder: Path, clock: FakeClock, text: str = CONFIGURATION) -> 
 
 
 async def run_for(pool: Pool, clock: FakeClock, hours: float, gpus: int = 2) -> Job:
-    """Let a job of susan run for so long, and end it."""
+    """Let a job of susan run for the given hours, and end it."""
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=gpus))
     await reached(pool, job.id, State.RUNNING)
     clock.pass_s(hours * HOUR_S)
@@ -109,7 +109,7 @@ def used(pool: Pool, project: str) -> float:
     st.lists(st.tuples(st.floats(0, 1e7), st.floats(0, 1e7), st.integers(1, 64)), max_size=20),
     st.lists(st.floats(0, 2e7), min_size=1, max_size=5),
 )
-def test_the_months_of_any_use_add_up_to_all_of_it(
+def test_monthly_use_adds_up_to_total(
     spans: list[tuple[float, float, int]], cuts: list[float]
 ) -> None:
     held = [HeldInterval(begun, begun + lasts, gpus) for begun, lasts, gpus in spans]
@@ -120,7 +120,7 @@ def test_the_months_of_any_use_add_up_to_all_of_it(
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.integers(1, 64))
-def test_what_goes_on_counts_as_if_it_ended_now(begun: float, lasts: float, gpus: int) -> None:
+def test_running_use_counts_until_now(begun: float, lasts: float, gpus: int) -> None:
     now, month = begun + lasts, (500.0, 1e9)
     going = tally([HeldInterval(begun, None, gpus)], month).hours(now - month[0])
     ended = tally([HeldInterval(begun, now, gpus)], month).hours(now - month[0])
@@ -130,7 +130,7 @@ def test_what_goes_on_counts_as_if_it_ended_now(begun: float, lasts: float, gpus
 
 
 @given(st.integers(0, 4_000_000_000), st.sampled_from(["UTC", "Europe/Zurich", "Asia/Kolkata"]))
-def test_every_instant_lies_in_one_month_and_months_join(at: int, zone: str) -> None:
+def test_every_instant_belongs_to_one_month(at: int, zone: str) -> None:
     begins, ends = month_of(at, zone)
     assert begins <= at < ends
     assert month_of(ends, zone)[0] == ends
@@ -140,7 +140,7 @@ def test_every_instant_lies_in_one_month_and_months_join(at: int, zone: str) -> 
 # --------------------------------------------------------------------------- in a pool
 
 
-async def test_who_nears_a_bound_or_is_past_it_is_known_once_at_each(tmp_path: Path) -> None:
+async def test_budget_conditions_appear_once_per_threshold(tmp_path: Path) -> None:
     clock = FakeClock()
     text = CONFIGURATION.replace("hard: 20", "hard: 9").replace(
         "soft: 4, hard: 10", "soft: 7.9, hard: 100"
@@ -157,7 +157,7 @@ async def test_who_nears_a_bound_or_is_past_it_is_known_once_at_each(tmp_path: P
     assert seen == [[], [nearly, soft], [nearly, soft], ["budget-project-research", soft]]
 
 
-async def test_a_used_up_budget_refuses_with_numbers_and_day_and_stops_nothing(
+async def test_exhausted_budget_refuses_submissions_and_stops_no_job(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()  # 15 January 2027, 8:00 UTC
@@ -178,12 +178,12 @@ async def test_a_used_up_budget_refuses_with_numbers_and_day_and_stops_nothing(
         await pool.housekeeping.look()
         assert pool.jobs.detail(SUSAN, runs.id).job.state is State.RUNNING
         await pool.jobs.submit(JOE, sleeper())
-        clock.pass_s(17 * DAY_S)  # the running job uses the new month's hours, too
+        clock.pass_s(17 * DAY_S)  # the running job uses hours of the new month, too
         await pool.housekeeping.look()
         assert used(pool, "susan") == pytest.approx(2 * 24 * (17 - 16 - 16 / 24) + 10, abs=0.1)
 
 
-async def test_who_may_use_none_is_not_sent_to_the_next_month(tmp_path: Path) -> None:
+async def test_zero_budget_refers_to_administrator(tmp_path: Path) -> None:
     none = CONFIGURATION.replace("{soft: 4, hard: 10}", "{hard: 0}")
     async with pool_at(tmp_path, FakeClock(), none) as pool:
         with pytest.raises(Refused) as refused:
@@ -209,7 +209,7 @@ async def test_who_may_use_none_is_not_sent_to_the_next_month(tmp_path: Path) ->
         await reached(pool, waits.id, State.RUNNING)
 
 
-async def test_hours_above_count_what_is_below_and_outlive_restarts_and_records(
+async def test_parent_hours_include_children_and_survive_restart(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()
@@ -233,11 +233,11 @@ async def test_hours_above_count_what_is_below_and_outlive_restarts_and_records(
         )
         with pytest.raises(Refused, match=r"The user susan has used 7\.0 of the 7 GPU-hours"):
             await pool.jobs.submit(SUSAN, sleeper())
-        # Benches are always there for their owner (R3).
+        # Benches stay available to their owner (R3).
         await pool.benches.reserve(HUB, BENCH)
 
 
-async def test_what_waits_already_waits_with_its_reason_and_what_had_begun_goes_on(
+async def test_exhausted_budget_holds_queued_jobs_and_resumes_begun_jobs(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()
@@ -247,7 +247,7 @@ async def test_what_waits_already_waits_with_its_reason_and_what_had_begun_goes_
         waits = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
         await decided(pool, waits.id)
         await pool.jobs.act(SUSAN, begun.id, "pause")
-        await reached(pool, waits.id, State.RUNNING)  # first come, while there is budget
+        await reached(pool, waits.id, State.RUNNING)  # first come, first served within the budget
         later = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
         clock.pass_s(3 * HOUR_S)
         await pool.housekeeping.look()
@@ -277,17 +277,17 @@ async def test_what_waits_already_waits_with_its_reason_and_what_had_begun_goes_
         await reached(pool, later.id, State.RUNNING)
 
 
-async def test_past_the_soft_budget_the_weight_falls_and_the_quota_stays(tmp_path: Path) -> None:
+async def test_soft_budget_lowers_weight_and_keeps_quota(tmp_path: Path) -> None:
     clock = FakeClock()
     async with pool_at(tmp_path, clock) as pool:
-        await run_for(pool, clock, 4)  # 8 of 4 softly
+        await run_for(pool, clock, 4)  # 8 GPU-hours, with a soft budget of 4
         await pool.housekeeping.look()
         seen = snapshots.snapshot(pool.ledger, pool.observed.now, clock.now())
         (project,) = [it for it in seen.projects if it.name == "susan"]
         assert (project.quota, project.weight) == (2, 1.0)
 
 
-def test_of_one_project_those_within_their_soft_budget_go_first() -> None:
+def test_jobs_within_soft_budget_start_first() -> None:
     jobs = [
         JobFacts(JobId(name), ProjectName("a"), user=user, behind=user == "ann")
         for name, user in (("first", "ann"), ("second", "bob"))
@@ -300,7 +300,7 @@ def test_of_one_project_those_within_their_soft_budget_go_first() -> None:
 # --------------------------------------------------------------------------- configuration
 
 
-def test_budgets_are_read_compared_and_the_same_as_objects_of_a_cluster() -> None:
+def test_gpu_hour_budgets_survive_conversion_to_cluster_objects() -> None:
     text = CONFIGURATION + (
         "gpu_hours: {time_zone: Europe/Zurich, soft: 50, users: {susan: {hard: 80.5}}}\n"
     )
@@ -323,6 +323,6 @@ def test_budgets_are_read_compared_and_the_same_as_objects_of_a_cluster() -> Non
         ("{users: {ann: {hart: 3}}}", r"users\.ann\.hart is not a known key; did you mean `hard`"),
     ],
 )
-def test_a_wrong_budget_is_refused_at_its_line(section: str, wrong: str) -> None:
+def test_wrong_budget_is_refused_with_its_key(section: str, wrong: str) -> None:
     with pytest.raises(InvalidInput, match=wrong):
         load(f"version: 1\ngpu_hours: {section}\n")

@@ -1,7 +1,7 @@
-"""Every system call of store, runtime and supervisor fails once; the pool converges by itself.
+"""Each system call of store, runtime and supervisor fails once, and the pool recovers by itself.
 
-The calls are those on files of the state folder, and those that make processes, pipes and
-descriptors; each with "no space", "input/output error" and "too many open files".
+Covered are calls on files of the state folder, and calls that create processes, pipes and
+descriptors. Each fails with "no space", "input/output error" and "too many open files".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from benchpool_support import FOLDER, failing_calls
 
-# Alone: a job that ends before it could be followed is met on a quiet machine only.
+# Runs alone: only on a quiet machine can a job end before the runtime follows it.
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 CALLS = {
@@ -30,16 +30,16 @@ CALLS = {
         *("open", "read", "write", "pwrite", "fsync"),
     ),
 }
-"""``fsync`` is ``fdatasync`` too, ``open`` is ``openat`` too."""
+"""System calls by process; ``fsync`` includes ``fdatasync``, and ``open`` includes ``openat``."""
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE)
 
 MOST = int(os.environ.get("BENCHPOOL_FAILING_CALLS", "2"))
-"""So many calls of a name fail, one after the other, each in a round of its own."""
+"""Number of calls of each name that fail one after the other, each in its own round."""
 
 
 async def went(state: Path, library: Path, who: str, number: int) -> list[dict[str, object]]:
-    """Let the calls fail in one pool; return how each round went."""
+    """Let the calls fail in one pool; return the result of each round."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", failing_calls.__name__, str(state), str(MOST)),
         env={**os.environ, "PYTHONPATH": FOLDER, **failing_calls.environment(state, library)},
@@ -55,7 +55,7 @@ async def went(state: Path, library: Path, who: str, number: int) -> list[dict[s
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", ERRORS, ids=[errno.errorcode[number] for number in ERRORS])
 @pytest.mark.parametrize("who", CALLS)
-async def test_a_call_that_fails_once_is_made_good_without_a_restart(
+async def test_failed_system_call_is_recovered_without_restart(
     tmp_path: Path, who: str, number: int
 ) -> None:
     library = failing_calls.compiled(tmp_path)

@@ -1,4 +1,4 @@
-"""Priority and workers of an accepted job, changed by people: at once, both or none."""
+"""Changes of accepted jobs by users apply immediately, and completely or not at all."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
         yield pool
 
 
-async def test_a_waiting_job_with_more_priority_goes_first(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_raised_priority_moves_queued_job_ahead(pool: Pool, runtime: ScriptedRuntime) -> None:
     first = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, first.id, State.RUNNING)
     second, third = [await pool.jobs.submit(SUSAN, sleeper(gpus=4)) for _ in range(2)]
@@ -51,7 +49,7 @@ async def test_a_waiting_job_with_more_priority_goes_first(
     assert pool.jobs.detail(SUSAN, second.id).job.state is State.QUEUED
 
 
-async def test_a_waiting_gang_of_fewer_workers_finds_room(pool: Pool) -> None:
+async def test_queued_gang_starts_with_fewer_workers(pool: Pool) -> None:
     held = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, held.id, State.RUNNING)
     gang = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=3))
@@ -61,7 +59,7 @@ async def test_a_waiting_gang_of_fewer_workers_finds_room(pool: Pool) -> None:
     assert (running.workers, running.min_workers, running.gpus) == (1, 1, 2)
 
 
-async def test_workers_above_the_minimum_come_and_go_while_it_runs(
+async def test_elastic_gang_changes_workers_while_running(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(workers=3, min_workers=1))
@@ -82,7 +80,7 @@ async def test_workers_above_the_minimum_come_and_go_while_it_runs(
         pool.logs.which(SUSAN, job.id, worker=5)
 
 
-async def test_a_running_gang_keeps_its_workers_and_then_its_priority_too(pool: Pool) -> None:
+async def test_refused_worker_change_keeps_priority_too(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(workers=2))
     await reached(pool, job.id, State.RUNNING)
     with pytest.raises(Refused, match="all of its 2 workers or none; pause it first") as refused:
@@ -94,7 +92,7 @@ async def test_a_running_gang_keeps_its_workers_and_then_its_priority_too(pool: 
     ).priority == 80
 
 
-async def test_what_could_never_run_is_refused_with_its_numbers(pool: Pool) -> None:
+async def test_impossible_change_is_refused_with_numbers(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2, min_workers=2))
     with pytest.raises(InvalidInput, match="min_workers is 2, more than the 1 worker;"):
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(workers=1))
@@ -106,7 +104,7 @@ async def test_what_could_never_run_is_refused_with_its_numbers(pool: Pool) -> N
     assert pool.jobs.detail(SUSAN, whole.id).job.workers == 3
 
 
-async def test_what_a_reason_advises_can_be_done(pool: Pool) -> None:
+async def test_advised_change_starts_job(pool: Pool) -> None:
     held = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, held.id, State.RUNNING)
     large = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
@@ -119,7 +117,7 @@ async def test_what_a_reason_advises_can_be_done(pool: Pool) -> None:
     assert (running.gpus, running.attempt, advised(running)) == (2, 1, ())
 
 
-async def test_a_waiting_job_gets_another_time_limit_and_project_and_keeps_its_age(
+async def test_queued_job_changes_project_and_keeps_submission_time(
     pool: Pool,
 ) -> None:
     held = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
@@ -141,25 +139,25 @@ async def test_a_waiting_job_gets_another_time_limit_and_project_and_keeps_its_a
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(project="none"))
 
 
-async def test_a_job_on_gpus_keeps_its_size_time_limit_and_project(pool: Pool) -> None:
+async def test_running_job_keeps_gpus_time_limit_and_project(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
     await reached(pool, job.id, State.RUNNING)
     detail = pool.jobs.detail(SUSAN, job.id)
     assert detail.fixed == ["workers", "gpus", "time_limit_s", "project", "gpu_models"]
     with pytest.raises(Refused, match="its GPUs and time limit can change while it waits"):
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpus=1, time_limit_s=60))
-    # What it has already is no change.
+    # A change to the current value is accepted.
     same = JobChange(gpus=2, project=job.project)
     assert (await pool.jobs.act(SUSAN, job.id, "change", same)).gpus == 2
 
 
-async def test_a_waiting_job_is_not_made_larger_than_the_pool(pool: Pool) -> None:
+async def test_queued_job_cannot_exceed_pool_size(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
     with pytest.raises(InvalidInput, match="7 GPUs for a worker can never run"):
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpus=7))
 
 
-async def test_a_job_that_has_ended_is_not_changed(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_ended_job_rejects_changes(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.end(worker, 0)
@@ -169,14 +167,14 @@ async def test_a_job_that_has_ended_is_not_changed(pool: Pool, runtime: Scripted
             await pool.jobs.act(SUSAN, job.id, "change", change)
 
 
-async def test_who_may_not_see_a_job_may_not_change_it(pool: Pool) -> None:
+async def test_invisible_job_cannot_be_changed(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     with pytest.raises(NotFound):
         await pool.jobs.act(JOE, job.id, "change", JobChange(priority=80))
     assert (await pool.jobs.act(ADMIN, job.id, "change", JobChange(priority=80))).priority == 80
 
 
-async def test_a_change_is_kept_over_a_restart(tmp_path: Path, runtime: ScriptedRuntime) -> None:
+async def test_job_change_survives_restart(tmp_path: Path, runtime: ScriptedRuntime) -> None:
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         await pool.jobs.submit(SUSAN, sleeper(gpus=6))
         job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))

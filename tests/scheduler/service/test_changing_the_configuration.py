@@ -1,4 +1,4 @@
-"""A new configuration is in force at once, wholly or not at all."""
+"""A new configuration applies immediately, and completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from benchpool_support.pools import (
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_a_higher_limit_starts_waiting_jobs_and_is_kept_in_the_file(tmp_path: Path) -> None:
+async def test_raised_limit_starts_queued_jobs_and_is_saved(tmp_path: Path) -> None:
     limited = STORY.replace("quota: 2, members: [susan]", "quota: 2, limit: 2, members: [susan]")
     file = tmp_path / "benchpool.yaml"
     pool = make_pool(
@@ -52,7 +52,7 @@ async def test_a_higher_limit_starts_waiting_jobs_and_is_kept_in_the_file(tmp_pa
         assert file.read_text() == STORY
 
 
-async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) -> None:
+async def test_configuration_error_keeps_old_configuration(tmp_path: Path) -> None:
     file = tmp_path / "benchpool.yaml"
     file.write_text("version: 1\nprojcts: []\n")
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)), configuration_file=file)
@@ -68,7 +68,7 @@ async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) ->
         assert pool.views.quota(SUSAN).build.quota == 2
 
 
-async def test_guarantees_that_the_pool_cannot_hold_are_refused_unless_that_is_meant(
+async def test_oversubscribed_guarantees_need_explicit_setting(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
@@ -95,7 +95,7 @@ async def test_guarantees_that_the_pool_cannot_hold_are_refused_unless_that_is_m
             await pool.configuration.apply(ADMIN, more)
 
 
-async def test_guarantees_that_do_not_fit_any_more_are_told_and_keep_nothing_else_from_changing(
+async def test_excess_guarantees_are_reported_and_allow_other_changes(
     tmp_path: Path,
 ) -> None:
     alone = STORY.replace("build: {users: {susan: 1, joe: 1, jemma: 1}}\n", "")
@@ -114,7 +114,7 @@ async def test_guarantees_that_do_not_fit_any_more_are_told_and_keep_nothing_els
         assert pool.views.status(ADMIN).health.ok
 
 
-async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_is_there(
+async def test_excess_bench_quotas_stop_start_of_empty_pool_only(
     tmp_path: Path,
 ) -> None:
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(2)))
@@ -126,7 +126,7 @@ async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_i
         assert "add up to 3 GPUs" in pool.views.status(SUSAN).health.problems[0]
 
 
-async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_path: Path) -> None:
+async def test_default_quota_reserves_bench_for_every_hub_user(tmp_path: Path) -> None:
     directory = StaticDirectory((HubUser("ann"), HubUser("ben"), HubUser("eve")))
     pool = make_pool(
         tmp_path,
@@ -149,7 +149,7 @@ async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_pa
     ],
     ids=["it is gone", "it was divided"],
 )
-async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
+async def test_jobs_of_removed_project_keep_running_but_never_start(
     tmp_path: Path, change: tuple[str, str]
 ) -> None:
     runtime = ScriptedRuntime(devices(9))
@@ -171,7 +171,7 @@ async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o600, 0o600), (0o640, 0o640), (None, 0o600)])
-async def test_who_may_read_the_file_stays_as_it_was(
+async def test_configuration_file_keeps_its_permissions(
     tmp_path: Path, before: int | None, after: int
 ) -> None:
     file = tmp_path / "benchpool.yaml"

@@ -1,7 +1,7 @@
-"""Real ranks that hang in a collective are found, and those that only look like it are not.
+"""Ranks that hang in a collective are detected, and similar healthy ranks are not.
 
-``hang_cases.json`` is what ``benchmarks/hanging_collectives.py`` recorded of two real ranks of
-torch 2.15 with gloo: the cores that each used, tick by tick, in each case.
+``hang_cases.json`` is the recording by ``benchmarks/hanging_collectives.py`` of two real ranks of
+torch 2.15 with gloo: the cores that each rank used in each case, by tick.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ hanging: {after_s: 1200}
 """
 TICK_S = 10.0
 MISSED = {"all_reduce, the other rank sleeps, and a thread of the first computes"}
-"""What hangs and is busy all the same is taken for alive."""
+"""Cases that are not detected: the ranks hang but use processor time."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A recording: the cores that each of two ranks used, tick by tick."""
+    """Recording of the cores that each of two ranks used, by tick."""
 
     case: str
     hangs: bool
@@ -48,7 +48,7 @@ CASES = [Case(**one) for one in json.loads(Path(__file__).with_name("hang_cases.
 
 
 @pytest.mark.parametrize("recorded", CASES, ids=str)
-async def test_what_two_real_ranks_use_tells_whether_they_hang(
+async def test_recorded_ranks_are_classified_as_hanging_or_alive(
     tmp_path: Path, recorded: Case
 ) -> None:
     clock = FakeClock()
@@ -79,7 +79,7 @@ async def test_what_two_real_ranks_use_tells_whether_they_hang(
         assert not any(found[:115]), "not before twenty minutes of silence"
 
 
-def test_every_kind_of_case_is_there() -> None:
+def test_recorded_cases_are_complete() -> None:
     assert len(CASES) == 8
     assert {one.case for one in CASES if not one.hangs} == {
         "barrier while the other rank evaluates",

@@ -1,4 +1,4 @@
-"""What a run had around it is read from its results, whatever lies there."""
+"""The environment of a run is read from its results, and foreign files there are ignored."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def output(tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_is_read_from_the_folder_of_the_results(output: Path) -> None:
+def test_run_environment_is_read_from_results_folder(output: Path) -> None:
     assert recorded(output, None) is None
     (output / NAME).write_bytes(msgspec.json.encode(RUN))
     assert recorded(output, None) == RUN
 
 
-def test_it_is_read_from_what_a_worker_elsewhere_has_sent(output: Path, tmp_path: Path) -> None:
+def test_run_environment_is_read_from_worker_archive(output: Path, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(msgspec.json.encode(RUN))
     packed = tmp_path / "results-0.tar"
     with tarfile.open(packed, "w") as archive:
@@ -53,7 +53,9 @@ def test_it_is_read_from_what_a_worker_elsewhere_has_sent(output: Path, tmp_path
     assert recorded(output, packed) is None
 
 
-def test_a_link_a_pipe_and_what_is_none_of_ours_are_no_record(output: Path, tmp_path: Path) -> None:
+def test_run_environment_ignores_links_pipes_and_foreign_files(
+    output: Path, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").write_bytes(msgspec.json.encode(RUN))
     (output / NAME).symlink_to(tmp_path / "elsewhere")
     assert recorded(output, None) is None

@@ -1,4 +1,4 @@
-"""Counting what files take on their disk leaves nothing behind when it is given up."""
+"""A cancelled count of disk use leaves no process and no open file."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import pytest
 from benchpool_scheduler.service.jobs import disk_use
 
 LARGE = Path("/usr")
-"""Takes longer to count than it takes to give up."""
+"""Folder whose count takes longer than its cancellation."""
 
 
 def open_files() -> AbstractSet[str]:
-    """Return what this process has open, by number."""
+    """Return the numbers of this process's open descriptors."""
     return {it for it in os.listdir("/proc/self/fd") if Path("/proc/self/fd", it).exists()}
 
 
 def children() -> AbstractSet[str]:
-    """Return the numbers of this process's children."""
+    """Return the IDs of this process's children."""
     threads = Path("/proc/self/task").glob("*/children")
     return {child for thread in threads for child in thread.read_text().split()}
 
 
 @pytest.fixture(autouse=True)
 def gone_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine what was killed may take longer to go."""
+    """Raise the timeout for killed processes, for busy machines."""
     monkeypatch.setattr(disk_use, "GONE_S", 120.0)
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 20])
-async def test_no_process_and_no_file_is_left(turns: int) -> None:
-    gc.collect()  # what others have left
+async def test_cancelled_count_leaves_no_process_or_file(turns: int) -> None:
+    gc.collect()  # remains of earlier tests
     processes, files = children(), open_files()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", ResourceWarning)
@@ -52,7 +52,7 @@ async def test_no_process_and_no_file_is_left(turns: int) -> None:
     assert [str(it.message) for it in told] == []
 
 
-async def test_a_count_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_count_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     processes, files = children(), open_files()
     monkeypatch.setattr(disk_use, "MOST_S", 0.01)
     assert await disk_use.counted([LARGE]) == {}
@@ -60,7 +60,7 @@ async def test_a_count_that_takes_too_long_is_given_up(monkeypatch: pytest.Monke
     assert not open_files() - files
 
 
-async def test_without_the_program_nothing_is_told(
+async def test_count_without_du_returns_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

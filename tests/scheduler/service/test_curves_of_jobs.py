@@ -1,4 +1,4 @@
-"""What workers report step by step is kept as one line over pauses, as long as the job."""
+"""Metrics that workers report by step form one curve across pauses, kept as long as the job."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def curves(pool: Pool, job: str, **query: int | str) -> JobMetrics:
 
 
 async def loss_of(pool: Pool, job: str, points: int) -> Curve:
-    """Return the loss when so many points of it are there."""
+    """Return the curve of the loss once it has this number of points."""
     found = await until_async(
         lambda: curves(pool, job),
         holds=lambda found: found.curves and len(found.curves[0].steps) == points,
@@ -65,7 +65,7 @@ async def loss_of(pool: Pool, job: str, points: int) -> Curve:
     return found.curves[0]
 
 
-async def test_a_resumed_job_has_one_line_and_what_was_rolled_back_is_gone(
+async def test_resumed_job_has_one_curve_without_rolled_back_steps(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -87,7 +87,7 @@ async def test_a_resumed_job_has_one_line_and_what_was_rolled_back_is_gone(
     assert line.last.value == 1.2
 
 
-async def test_the_newest_values_stand_with_the_job_while_it_lives(
+async def test_job_shows_newest_metrics_until_its_end(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -100,14 +100,14 @@ async def test_the_newest_values_stand_with_the_job_while_it_lives(
     assert [it.name for it in (await curves(pool, job.id)).curves] == ["loss"]
 
 
-async def test_who_may_not_see_the_job_sees_no_curve(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_invisible_job_shows_no_curve(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     with pytest.raises(NotFound):
         await pool.logs.metrics(JOE, job.id, MetricsQuery())
     assert (await curves(pool, job.id)).curves == []
 
 
-async def test_curves_outlive_the_service_and_go_with_the_job(
+async def test_curves_survive_restart_and_are_removed_with_job(
     tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     folder, copy = tmp_path / "scheduler" / FOLDER, tmp_path / "copy"
@@ -142,7 +142,7 @@ log(bare=30)
 """
 
 
-async def test_a_service_that_starts_again_reads_a_workers_words_again_and_knows_them(
+async def test_restarted_service_records_no_metric_twice(
     tmp_path: Path,
 ) -> None:
     entry = CommandEntry([sys.executable, "-c", LEARNS])
@@ -162,7 +162,7 @@ async def test_a_service_that_starts_again_reads_a_workers_words_again_and_knows
         assert bare.values == [float(it) for it in range(31)]
 
 
-async def test_a_line_that_a_crash_cut_off_costs_no_other(tmp_path: Path) -> None:
+async def test_truncated_line_keeps_remaining_metrics(tmp_path: Path) -> None:
     files = CurveFiles(tmp_path)
     told = losses(WorkerId("abcd", 1, 0), 0.0, s1=3.0)
     files.append("abcd", [as_told(told)])
@@ -175,7 +175,7 @@ async def test_a_line_that_a_crash_cut_off_costs_no_other(tmp_path: Path) -> Non
     assert files.read("abcd") == lines
 
 
-async def test_coarser_curves_are_the_same_curve(
+async def test_coarse_curve_keeps_last_min_and_max(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())

@@ -1,4 +1,4 @@
-"""The databases are copied once a day, and never while a start goes on."""
+"""Daily backups of the databases: one a day, and none during a start."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchpool_support.waiting import until_async
 
 
 def daily(state: Path) -> list[Path]:
-    """Return the daily copies, the oldest first."""
+    """Return the daily backups, the oldest first."""
     return sorted((state / "backups").glob("[!.]*-daily"))
 
 
-async def test_the_first_daily_copy_comes_after_the_first_interval(
+async def test_first_daily_backup_waits_for_first_interval(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backups, "LOOK_S", 0.1)
@@ -27,7 +27,7 @@ async def test_the_first_daily_copy_comes_after_the_first_interval(
     assert (copy / "pool.sqlite").is_file()
 
 
-async def test_a_daily_copy_is_made_again_when_the_newest_is_a_day_old(tmp_path: Path) -> None:
+async def test_daily_backup_repeats_after_one_day(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path / "state", backups_kept=7)) as pool:
         for _ in range(2):
             await pool.backups.make_daily()

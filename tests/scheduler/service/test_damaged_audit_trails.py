@@ -1,4 +1,4 @@
-"""A trail whose end is no record goes on, and says so in itself and to administrators."""
+"""An audit trail with a damaged end continues, records the damage and reports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_support.pools import ADMIN, make_pool, opened
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_what_was_set_aside_is_told(tmp_path: Path) -> None:
+async def test_damaged_audit_trail_is_reported(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         await pool.audit.record(AuditEvent(ADMIN, "127.0.0.1", "cancel", "7k2m"))
     files = sorted((tmp_path / "scheduler" / "audit").glob("*.jsonl"))

@@ -1,4 +1,4 @@
-"""A job with a deadline is told whether it will meet it: when it is sent, and when that changes."""
+"""Outlook of deadlines: shown at submission and notified when it changes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def state_of(job: Job) -> DeadlineOutlook:
 
 
 async def learned(lab: Lab, hours: float) -> None:
-    """Let the pool learn how long jobs run: four are enough."""
+    """Let the pool learn run times from four jobs, which is enough."""
     for _ in range(4):
         await lab.run(SUSAN, sleeper(), hours * HOUR)
 
 
 def messages(pool: Pool, job: str, now: float) -> list[str]:
-    """Return what the owner is told of a job's deadline."""
+    """Return the notifications to the owner about a job's deadline."""
     record = pool.ledger.job(job)
     assert record is not None
     wish = Subscription(SUSAN.name, 0.0, events.usual(admin=False))
@@ -45,7 +45,7 @@ def messages(pool: Pool, job: str, now: float) -> list[str]:
     return [it.text for it in found if it.event is NotificationEvent.DEADLINE]
 
 
-async def test_it_is_told_before_sending_whether_it_will_be_met(tmp_path: Path) -> None:
+async def test_preview_shows_deadline_outlook(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         unknown = await pool.jobs.preview(SUSAN, sleeper(deadline=ahead(lab, 3)))
@@ -66,7 +66,7 @@ async def test_it_is_told_before_sending_whether_it_will_be_met(tmp_path: Path) 
     assert "deadline" not in limited.text
 
 
-async def test_its_owner_is_told_once_when_it_will_not_be_met_any_more(tmp_path: Path) -> None:
+async def test_missed_deadline_notifies_owner_once(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         watch = DeadlineWatch(pool.ledger, pool.observed, pool.estimates)
@@ -77,7 +77,7 @@ async def test_its_owner_is_told_once_when_it_will_not_be_met_any_more(tmp_path:
         assert state_of(now) is DeadlineOutlook.WILL_BE_MET
         assert messages(pool, running.id, lab.clock.now()) == []
 
-        lab.clock.pass_s(1.6 * HOUR)  # it runs longer than all that was known
+        lab.clock.pass_s(1.6 * HOUR)  # it runs longer than all earlier jobs
         await watch.look()
         first = messages(pool, running.id, lab.clock.now())
         assert first == [f"Job sleep ({running.id[:8]}) did not end by its deadline."]
@@ -91,7 +91,7 @@ async def test_its_owner_is_told_once_when_it_will_not_be_met_any_more(tmp_path:
         assert why.deadline.state is DeadlineOutlook.MISSED
 
 
-async def test_one_that_waits_too_long_is_told_before_its_deadline(tmp_path: Path) -> None:
+async def test_queued_job_warns_owner_before_deadline(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         watch = DeadlineWatch(pool.ledger, pool.observed, pool.estimates)
@@ -106,7 +106,7 @@ async def test_one_that_waits_too_long_is_told_before_its_deadline(tmp_path: Pat
         assert told == [f"Job sleep ({sent.id[:8]}) will not meet its deadline, as things stand."]
 
 
-async def test_what_was_found_is_known_after_a_restart(tmp_path: Path) -> None:
+async def test_deadline_outlook_survives_restart(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         sent = await lab.start(SUSAN, sleeper(deadline=ahead(lab, 1)))
@@ -120,7 +120,7 @@ async def test_what_was_found_is_known_after_a_restart(tmp_path: Path) -> None:
         assert again.late_since == found.late_since is not None
 
 
-async def test_a_deadline_changes_nobodys_turn(tmp_path: Path) -> None:
+async def test_deadline_keeps_queue_order(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         first = await lab.start(SUSAN, sleeper())
@@ -131,7 +131,7 @@ async def test_a_deadline_changes_nobodys_turn(tmp_path: Path) -> None:
         assert pool.jobs.detail(SUSAN, urgent.id).job.state is State.QUEUED
 
 
-async def test_one_that_ended_in_time_has_met_it(tmp_path: Path) -> None:
+async def test_job_ended_in_time_meets_deadline(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         job = await lab.run(SUSAN, sleeper(deadline=ahead(lab, 2)), HOUR)
@@ -144,13 +144,13 @@ async def test_one_that_ended_in_time_has_met_it(tmp_path: Path) -> None:
         assert ended.deadline_standing is None
 
 
-async def test_a_deadline_that_has_passed_is_refused(tmp_path: Path) -> None:
+async def test_passed_deadline_is_refused(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         for ask in (pool.jobs.preview, pool.jobs.submit):
             with pytest.raises(InvalidInput, match=r"passed 1 h ago: give a later one"):
                 await ask(SUSAN, sleeper(deadline=ahead(lab, -1)))
-        # A repeat of what was accepted in time answers the first one.
+        # A repeat of a submission accepted in time returns the first job.
         key = {"key": "k", "deadline": ahead(lab, 1)}
         sent = await pool.jobs.submit(SUSAN, sleeper(**key))
         lab.clock.pass_s(2 * HOUR)

@@ -1,4 +1,4 @@
-"""Signs that are not seen or change how others are: refused in names, shown in other texts."""
+"""Invisible or misleading characters are refused in names and escaped in other texts."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
 
 
 @pytest.mark.parametrize("text", DECEPTIVE)
-async def test_they_are_refused_in_names_and_tags_and_shown_in_the_refusal(
-    pool: Pool, text: str
-) -> None:
+async def test_deceptive_characters_in_names_and_tags_are_refused(pool: Pool, text: str) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="Träume 🚀"))
     assert job.name == "Träume 🚀"
     for sent in (sleeper(name=text), sleeper(tags=(text,))):
@@ -56,7 +54,7 @@ async def test_they_are_refused_in_names_and_tags_and_shown_in_the_refusal(
 
 
 def in_paths(text: str) -> list[tuple[str, JobSubmission]]:
-    """Return submissions with a text in each path, by the field that has it."""
+    """Return submissions with a text in each path, with the name of the field."""
     file = SnapshotFile(f"data/{text}.csv", "0" * 64, 1)
     script = SnapshotFile(f"{text}.py", "0" * 64, 1)
     return [
@@ -71,7 +69,7 @@ def in_paths(text: str) -> list[tuple[str, JobSubmission]]:
 
 
 @pytest.mark.parametrize("text", DECEPTIVE)
-async def test_they_are_refused_in_values_of_variables(pool: Pool, text: str) -> None:
+async def test_deceptive_characters_in_variables_are_refused(pool: Pool, text: str) -> None:
     with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
         await pool.jobs.submit(SUSAN, sleeper(env={"DATA": f"/data/{text}"}))
     assert refused.value.field == "env"
@@ -79,7 +77,7 @@ async def test_they_are_refused_in_values_of_variables(pool: Pool, text: str) ->
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred", "a\x85b", "a\nb"])
-async def test_control_characters_are_refused_in_paths(pool: Pool, text: str) -> None:
+async def test_control_characters_in_paths_are_refused(pool: Pool, text: str) -> None:
     for field, sent in in_paths(text):
         with pytest.raises(InvalidInput, match="contains a control character") as refused:
             await pool.jobs.submit(SUSAN, sent)
@@ -90,16 +88,16 @@ async def test_control_characters_are_refused_in_paths(pool: Pool, text: str) ->
 @pytest.mark.parametrize(
     "text", ["at 9.41\u202fPM", "v\xa013", "\U0001f469\u200d\U0001f4bb", "soft\xadhyphen", "a\\b"]
 )
-def test_other_characters_that_a_file_system_takes_are_taken_in_paths(text: str) -> None:
+def test_unusual_characters_in_paths_are_accepted(text: str) -> None:
     for _, sent in in_paths(text):
         check_shape(sent)
 
 
-async def test_several_lines_in_a_variable_are_taken(pool: Pool) -> None:
+async def test_multiline_variable_is_accepted(pool: Pool) -> None:
     await pool.jobs.submit(SUSAN, sleeper(env={"SCRIPT": "if true:\r\n\tpass\n", "NAME": "Träume"}))
 
 
-async def test_they_are_shown_in_reasons_and_in_what_workers_say(
+async def test_deceptive_characters_in_reasons_and_progress_are_escaped(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -115,7 +113,7 @@ async def test_they_are_shown_in_reasons_and_in_what_workers_say(
 
 
 @pytest.mark.parametrize("by", [EndedBy.ITSELF, EndedBy.LOST, EndedBy.NOT_TAKEN])
-async def test_they_are_shown_in_why_an_attempt_ended(
+async def test_deceptive_characters_in_end_reason_are_escaped(
     pool: Pool, runtime: ScriptedRuntime, by: EndedBy
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())

@@ -1,4 +1,4 @@
-"""Health says that a disk fills before it is full, on a real small disk."""
+"""Health reports a filling disk before it is full, tested on a real small disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, needs_root]
 
 
 async def looked(service: Served) -> str:
-    """Return what health says of the disk after a look."""
+    """Return the problems about the disk after a check."""
     await service.pool.housekeeping.look()
     return " ".join(it for it in service.pool.observed.now.problems.values() if "disk of" in it)
 
@@ -24,7 +24,7 @@ def figure(service: Served, name: str) -> float:
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
 
-def test_it_is_said_below_the_mark_with_number_and_advice_and_no_more_when_there_is_room(
+def test_health_reports_low_disk_space_until_freed(
     tmp_path: Path,
 ) -> None:
     with small_disk(tmp_path / "disk", size="64m", inodes=4000) as disk:
@@ -48,7 +48,7 @@ def test_it_is_said_below_the_mark_with_number_and_advice_and_no_more_when_there
             assert service.do(looked(service)) == ""
 
 
-def test_files_run_out_before_bytes_do(tmp_path: Path) -> None:
+def test_health_reports_low_inodes(tmp_path: Path) -> None:
     with (
         small_disk(tmp_path / "disk", size="64m", inodes=1000) as disk,
         served(disk.folder / "state") as service,
@@ -58,6 +58,6 @@ def test_files_run_out_before_bytes_do(tmp_path: Path) -> None:
 
 
 def touch(disk: SmallDisk, used: int) -> None:
-    """Make files until few may be made."""
+    """Create files to use up most inodes."""
     for number in range(used):
         (disk.folder / f"file-{number}").touch()

@@ -1,4 +1,4 @@
-"""Checkpoints, results, logs, records and use of ended jobs are kept apart, each for its time."""
+"""Checkpoints, results, logs, records and use of ended jobs have separate retention times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pool_that_keeps(folder: Path, clock: FakeClock, retention: str) -> Pool:
 
 
 async def one_that_wrote(pool: Pool) -> str:
-    """Let a job write a checkpoint, a result and its log, and end."""
+    """Run a job that writes a checkpoint, a result and its log; return its ID."""
     job = await pool.jobs.submit(SUSAN, python_job(WRITES))
     await reached(pool, job.id, State.SUCCEEDED)
     return job.id
@@ -52,7 +52,7 @@ async def log_of(pool: Pool, job: str) -> LogChunk:
     return await pool.logs.read(SUSAN, job)
 
 
-async def test_each_kind_of_files_goes_at_its_own_time(tmp_path: Path) -> None:
+async def test_retention_removes_each_file_kind_at_its_age(tmp_path: Path) -> None:
     clock = LeapingClock()
     async with opened(pool_that_keeps(tmp_path, clock, KEPT)) as pool:
         job = await one_that_wrote(pool)
@@ -83,7 +83,7 @@ async def test_each_kind_of_files_goes_at_its_own_time(tmp_path: Path) -> None:
         )
 
 
-async def test_what_a_job_used_is_known_longer_than_its_record(tmp_path: Path) -> None:
+async def test_job_history_outlives_job_record(tmp_path: Path) -> None:
     clock = LeapingClock()
     async with opened(pool_that_keeps(tmp_path, clock, KEPT)) as pool:
         job = await one_that_wrote(pool)
@@ -93,10 +93,10 @@ async def test_what_a_job_used_is_known_longer_than_its_record(tmp_path: Path) -
         with pytest.raises(NotFound):
             pool.jobs.detail(SUSAN, job)
         assert await pool.history.read(ADMIN, 50) == before
-        assert before.count("\n") == 2  # the columns, and the job
+        assert before.count("\n") == 2  # the header and the job
 
 
-async def test_a_longer_time_than_the_jobs_own_is_that_of_the_job(tmp_path: Path) -> None:
+async def test_log_retention_is_capped_by_job_retention(tmp_path: Path) -> None:
     clock = LeapingClock()
     async with opened(pool_that_keeps(tmp_path, clock, "{ended_days: 3, logs_days: 90}")) as pool:
         job = await one_that_wrote(pool)
@@ -109,7 +109,7 @@ async def test_a_longer_time_than_the_jobs_own_is_that_of_the_job(tmp_path: Path
         assert not (tmp_path / "jobs" / job).exists()
 
 
-def test_use_is_read_once_each_whatever_a_crash_left_and_goes_by_months(tmp_path: Path) -> None:
+def test_past_jobs_are_deduplicated_and_expire_by_file(tmp_path: Path) -> None:
     past = PastJobs(tmp_path / "past-jobs")
     first = PastJob("a" * 26, 10.0, 20.0, 5.0, 2, "vision", "susan", lost_s=(61.0,))
     second = PastJob("b" * 26, 11.0, 50 * DAY_S, 5.0, 1, "speech", "joe")
@@ -126,4 +126,4 @@ def test_use_is_read_once_each_whatever_a_crash_left_and_goes_by_months(tmp_path
     past.expire(21.0)
     assert list(past.read(0.0)) == [second]
     past.expire(100 * DAY_S)
-    assert list(past.read(0.0)) == [second]  # the newest file is the one that is written to
+    assert list(past.read(0.0)) == [second]  # the newest file is the one being written

@@ -1,4 +1,4 @@
-"""When a waiting job is said to start, and what that is learned from (R14, R22)."""
+"""Estimated starts of queued jobs, and the run times they are learned from (R14, R22)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from benchpool_support.pools import (
 
 
 def seconds(job: Job, now: float) -> list[float | None]:
-    """Return the three bounds from now."""
+    """Return the three bounds of the estimated start, in seconds from now."""
     start = job.estimated_start
     assert start is not None
     bounds = (start.earliest, start.likely, start.latest)
     return [None if at is None else round(at.timestamp() - now, 3) for at in bounds]
 
 
-async def test_a_time_limit_bounds_the_start_of_who_waits(tmp_path: Path) -> None:
+async def test_time_limit_bounds_estimated_start(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper(time_limit_s=600))
@@ -37,7 +37,7 @@ async def test_a_time_limit_bounds_the_start_of_who_waits(tmp_path: Path) -> Non
         assert seconds(second, lab.clock.now()) == [0, 300, 600]
         assert pool.jobs.why(SUSAN, second.id).estimated_start == second.estimated_start
         assert basis(second) == "by the time limit of the job it waits for"
-        # Time passes for a promise too: what should be over by now is now.
+        # The range moves with time, and an earliest start in the past becomes now.
         lab.clock.pass_s(200)
         later = pool.jobs.detail(SUSAN, second.id).job
         assert seconds(later, lab.clock.now()) == [0, 100, 400]
@@ -48,17 +48,17 @@ def basis(job: Job) -> str | None:
     return job.estimated_start.basis
 
 
-async def test_a_range_that_is_over_is_not_said_any_more(tmp_path: Path) -> None:
+async def test_expired_estimate_is_hidden(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper(time_limit_s=600))
         second = await estimated(pool, (await pool.jobs.submit(SUSAN, sleeper())).id)
         lab.clock.pass_s(601)
-        # It was to start within 10 min and did not: "any moment" would be a guess.
+        # The job did not start within its 10 min: "any moment" would be a guess.
         assert pool.jobs.detail(SUSAN, second.id).job.estimated_start is None
 
 
-async def test_a_job_whose_record_was_removed_meanwhile_is_left_out_of_a_forecast(
+async def test_forecast_skips_removed_job(
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path)
@@ -69,7 +69,7 @@ async def test_a_job_whose_record_was_removed_meanwhile_is_left_out_of_a_forecas
         assert [it.id for it in by_rank(pool.ledger, [*seen[::-1], gone])] == ids
 
 
-async def test_what_came_of_estimates_is_counted_kept_and_shown(tmp_path: Path) -> None:
+async def test_estimate_accuracy_is_counted_and_survives_restart(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         first = await lab.start(SUSAN, sleeper(time_limit_s=600))
@@ -92,7 +92,7 @@ async def test_what_came_of_estimates_is_counted_kept_and_shown(tmp_path: Path) 
         assert pool.estimates.accuracy().horizons == found
 
 
-async def test_nothing_is_said_while_no_end_is_known(tmp_path: Path) -> None:
+async def test_estimate_is_absent_without_known_end(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper())
@@ -101,7 +101,7 @@ async def test_nothing_is_said_while_no_end_is_known(tmp_path: Path) -> None:
         assert pool.jobs.why(SUSAN, second.id).estimated_start is None
 
 
-async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -> None:
+async def test_learned_run_times_survive_restart(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         for number in range(4):
@@ -112,7 +112,7 @@ async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -
         told = await estimated(pool, waiting.id)
         assert seconds(told, lab.clock.now()) == [0, 60, 180]
         assert basis(told) == "learned from 4 runs of its user"
-        pool.estimates.took_s = 0.0  # on a busy machine one might take too long for a preview
+        pool.estimates.took_s = 0.0  # a busy machine may be too slow for a forecast
         preview = await pool.jobs.preview(SUSAN, sleeper(name="other"))
         assert preview.estimated_start is not None
         assert preview.estimated_start.basis == "learned from 4 runs of yours"
@@ -123,7 +123,7 @@ async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -
         assert seconds(again, lab.clock.now()) == [0, 40, 140]
 
 
-async def test_the_remedy_names_what_it_waits_for_only_to_who_may_see_that(tmp_path: Path) -> None:
+async def test_remedy_names_blocking_job_only_to_permitted_users(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         first = await lab.start(SUSAN, sleeper(time_limit_s=2400, name="secret-plan"))
@@ -141,7 +141,7 @@ async def test_the_remedy_names_what_it_waits_for_only_to_who_may_see_that(tmp_p
         assert "secret" not in why.reason.remedy
 
 
-async def test_a_job_that_goes_first_is_named_only_to_who_may_see_it(tmp_path: Path) -> None:
+async def test_reason_names_reserved_job_only_to_permitted_users(tmp_path: Path) -> None:
     lab = Lab(tmp_path, gpus=2)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper(time_limit_s=2400))
@@ -167,7 +167,7 @@ def reason_of(pool: Pool, caller: Caller, job: str) -> Reason:
     return found
 
 
-async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
+async def test_preview_shows_estimated_start(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         now = (await pool.jobs.preview(SUSAN, sleeper())).estimated_start
@@ -175,7 +175,7 @@ async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
         assert now.latest is not None
         assert now.latest.timestamp() == lab.clock.now()
         await lab.start(SUSAN, sleeper(time_limit_s=600))
-        pool.estimates.took_s = 0.0  # on a busy machine one might take too long for a preview
+        pool.estimates.took_s = 0.0  # a busy machine may be too slow for a forecast
         waits = await pool.jobs.preview(SUSAN, sleeper())
         assert waits.starts == "waits"
         assert waits.estimated_start is not None
@@ -186,7 +186,7 @@ async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
         assert short.estimated_start is not None
 
 
-async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
+async def test_paused_attempt_counts_as_done(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         for number in range(4):
@@ -204,7 +204,7 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
         assert facts == (100.0, 70.0)
 
 
-async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path) -> None:
+async def test_estimate_grows_for_overrunning_job(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         for number, run_s in enumerate([100, 100, 100, 100, 100, 900, 900, 900, 900]):
@@ -222,7 +222,7 @@ async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path
 
 
 async def expected_of(pool: Pool, job: str) -> float | None:
-    """Return how long the newest pass expected a job to run."""
+    """Return the run time that the newest pass expected of a job, in seconds."""
     engine = pool
     await engine.passes.make()
     async with engine.ledger.lock:

@@ -1,4 +1,4 @@
-"""Whom the pool preempts, for whom and by which rule, stands in the trail beside people's acts."""
+"""The audit trail records preemptions with claimant and rule, beside the actions of users."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ projects:
 """
 
 
-async def test_a_preemption_is_an_event_with_actor_target_reason_and_rule(tmp_path: Path) -> None:
+async def test_preemption_is_audited_with_target_reason_and_rule(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(4))
     pool = make_pool(tmp_path, runtime=runtime, configuration=load(CONFIGURATION))
     async with opened(pool):
@@ -42,7 +42,7 @@ async def test_a_preemption_is_an_event_with_actor_target_reason_and_rule(tmp_pa
             "rule": "R15", "gpus": 4, "user": "susan", "project": "susan",
             "for": claims.id, "for_user": "joe", "lost_gpu_s": 0,
         }  # fmt: skip
-        none = await pool.audit.read(ADMIN, AuditQuery(search="(r3)"))  # no id holds a bracket
+        none = await pool.audit.read(ADMIN, AuditQuery(search="(r3)"))  # no ID contains a bracket
         assert none.records == []
         assert (await pool.audit.read(ADMIN, AuditQuery(until=one.at))).records == []
         heading, row = audit_table(found.records).splitlines()
@@ -53,11 +53,11 @@ async def test_a_preemption_is_an_event_with_actor_target_reason_and_rule(tmp_pa
 
 @pytest.mark.parametrize("caller", [SUSAN, LEAD, HUB])
 @pytest.mark.parametrize("action", ["pause", "cancel"])
-def test_owners_leads_and_services_need_no_reason(caller: Caller, action: str) -> None:
+def test_stop_by_owner_lead_or_service_needs_no_reason(caller: Caller, action: str) -> None:
     rights.require_reason(caller, "susan", action, None)
 
 
-def test_an_administrator_says_why_another_person_s_work_is_stopped() -> None:
+def test_stop_by_administrator_requires_reason() -> None:
     for action in ("pause", "cancel"):
         with pytest.raises(InvalidInput, match=r"This job is susan's, .*--reason") as refused:
             rights.require_reason(ADMIN, "susan", action, "  ")

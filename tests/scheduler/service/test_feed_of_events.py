@@ -1,4 +1,4 @@
-"""Readers of events get each change once, in order, and go on where they were."""
+"""Readers of the event feed get each change once, in order, and resume at their position."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ async def take(feed: Feed, after: int | None, count: int) -> list[FeedEvent]:
     return found
 
 
-async def test_a_reader_goes_on_after_the_number_it_has() -> None:
+async def test_feed_resumes_after_given_number() -> None:
     feed = Feed(first=100)
     for job in "abc":
         feed.add("job", job)
     assert [(e.seq, e.data) for e in await take(feed, 101, 2)] == [(102, b"b"), (103, b"c")]
 
 
-async def test_a_job_that_changed_often_is_told_once_as_it_is_now() -> None:
+async def test_feed_collapses_repeated_changes_of_one_job() -> None:
     feed = Feed(first=0)
     for job in "abaa":
         feed.add("job", job)
     assert [(e.seq, e.data) for e in await take(feed, 0, 2)] == [(2, b"b"), (4, b"a")]
 
 
-async def test_what_is_read_late_is_told_as_it_is_now_and_again_by_its_own_number() -> None:
+async def test_slow_reader_gets_current_state_and_later_change() -> None:
     feed, state = Feed(first=0), {"a": "queued", "b": "queued", "c": "queued"}
 
     def as_it_is(entry: FeedEntry) -> bytes:
@@ -66,7 +66,7 @@ async def test_what_is_read_late_is_told_as_it_is_now_and_again_by_its_own_numbe
         assert [await next_of(again) for _ in following] == following
 
 
-async def test_a_number_of_another_process_or_too_old_is_answered_with_reset() -> None:
+async def test_feed_resets_on_unknown_or_old_number() -> None:
     feed = Feed(first=100, most=2)
     for job in "abc":
         feed.add("job", job)
@@ -75,7 +75,7 @@ async def test_a_number_of_another_process_or_too_old_is_answered_with_reset() -
     assert [e.kind for e in await take(feed, 101, 2)] == ["job", "job"]
 
 
-async def test_a_reader_waits_and_is_not_told_what_it_may_not_see() -> None:
+async def test_feed_skips_invisible_jobs() -> None:
     feed = Feed(first=0)
     waiting = asyncio.create_task(take(feed, None, 1))
     await asyncio.sleep(0)
@@ -86,7 +86,7 @@ async def test_a_reader_waits_and_is_not_told_what_it_may_not_see() -> None:
     assert [(e.seq, e.data) for e in await waiting] == [(2, b"y")]
 
 
-async def test_closing_ends_every_reader() -> None:
+async def test_closed_feed_ends_readers() -> None:
     feed = Feed(first=0)
     waiting = asyncio.create_task(take(feed, None, 1))
     await asyncio.sleep(0)
@@ -95,7 +95,7 @@ async def test_closing_ends_every_reader() -> None:
         assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], Exception)
 
 
-async def test_numbers_grow_over_a_restart_and_an_old_one_means_reset(tmp_path: Path) -> None:
+async def test_feed_numbers_grow_and_reset_after_restart(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         events = pool.events.follow(SUSAN, after=pool.feed.seq)
         job = await pool.jobs.submit(SUSAN, sleeper())

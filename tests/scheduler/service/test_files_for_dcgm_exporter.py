@@ -1,4 +1,4 @@
-"""dcgm-exporter reads from files which job has which GPU: they say what the ledger says."""
+"""Job files for dcgm-exporter name the job of each GPU as recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ POOL = "{version: 1, projects: [{name: susan, quota: 2, members: [susan]}]}"
 
 
 def told(folder: Path) -> dict[str, str]:
-    """What dcgm-exporter reads: the lines of each file, by the file's name."""
+    """Return the content of each file that dcgm-exporter reads, by file name."""
     return {file.name: file.read_text() for file in folder.glob("[0-9]*")}
 
 
-def test_files_of_gpus_that_became_free_go_and_others_stay_untouched(tmp_path: Path) -> None:
+def test_free_gpu_files_are_removed_and_unchanged_files_kept(tmp_path: Path) -> None:
     folder = tmp_path / "hpc-jobs"
     write(folder, {0: "7k2m", 3: "9xyz"})
     before = (folder / "0").stat().st_ino
@@ -32,7 +32,7 @@ def test_files_of_gpus_that_became_free_go_and_others_stay_untouched(tmp_path: P
 
 
 @pytest.mark.slow
-async def test_a_running_job_stands_in_the_files_of_its_gpus_until_it_ends(tmp_path: Path) -> None:
+async def test_gpu_files_name_running_job_until_end(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=3)) as pool:
         folder = pool.observed.settings.state / "scheduler" / "hpc-jobs"
         job = await pool.jobs.submit(SUSAN, sleeper(name="two", gpus=2))

@@ -1,4 +1,4 @@
-"""Results and checkpoints of one user are bounded in bytes: told, refused with the way out."""
+"""Results and checkpoints of a user are limited in bytes; refusals name the way out."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ async def pool(tmp_path: Path, clock: LeapingClock) -> AsyncIterator[Pool]:
 
 
 async def one_that_leaves(pool: Pool, *, results: int = 0, checkpoints: int = 0) -> str:
-    """Let a job of susan's write so many bytes, and end."""
+    """Run a job of susan that writes the given number of bytes; return its ID."""
     text = WRITES.format(results=results, checkpoints=checkpoints)
     job = await pool.jobs.submit(SUSAN, replace(python_job(text), name="large"))
     await reached(pool, job.id, State.SUCCEEDED)
     return job.id
 
 
-async def test_whoever_has_too_many_results_is_refused_and_told_which_go_and_how(
+async def test_results_over_limit_block_submissions_until_discarded(
     pool: Pool,
 ) -> None:
     small = await one_that_leaves(pool, results=4096)
@@ -99,13 +99,13 @@ async def test_whoever_has_too_many_results_is_refused_and_told_which_go_and_how
     await pool.jobs.submit(JOE, sleeper())
     await pool.jobs.submit(HUB, replace(sleeper(), project="susan"))
     assert await pool.files.discard(SUSAN, job[:8], JobDiscard(results=True)) == job
-    await pool.jobs.submit(SUSAN, sleeper())  # counted anew, at once
+    await pool.jobs.submit(SUSAN, sleeper())  # counted again immediately
     folder = pool.observed.settings.state / "jobs"
     assert (folder / small / "output" / "large").exists()
     assert pool.jobs.detail(SUSAN, job).attempts
 
 
-async def test_checkpoints_have_a_bound_of_their_own_and_what_is_held_is_told(pool: Pool) -> None:
+async def test_checkpoints_have_their_own_limit_and_usage(pool: Pool) -> None:
     await one_that_leaves(pool, checkpoints=GIB, results=8192)
     told = {it.part: it for it in await pool.files.of("susan")}
     assert (told["results"].limit, told["checkpoints"].limit) == (GIB, 2 * GIB)
@@ -118,10 +118,10 @@ async def test_checkpoints_have_a_bound_of_their_own_and_what_is_held_is_told(po
     ]
 
 
-async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
+async def test_files_of_unfinished_job_are_counted_and_kept(
     pool: Pool, clock: LeapingClock
 ) -> None:
-    await one_that_leaves(pool, checkpoints=4096)  # would not be enough
+    await one_that_leaves(pool, checkpoints=4096)  # discarding this alone would not be enough
     text = WRITES.format(results=0, checkpoints=2 * GIB) + STAYS
     job = await pool.jobs.submit(SUSAN, replace(python_job(text), name="stays"))
     await reached(pool, job.id, State.RUNNING)
@@ -150,7 +150,7 @@ async def test_files_of_a_job_that_goes_on_are_counted_and_stay(
 
 @pytest.fixture
 async def carriers(pool: Pool) -> AsyncIterator[str]:
-    """The address at which agents of a cluster hand over what a job has saved."""
+    """Yield the URL to which cluster agents upload the saved files of a job."""
     folders = Folders(pool.observed.settings.state)
     agent_api = AgentApi(folders, lambda _: None, ended=lambda _: False, log_bytes=1)
     agents = Agents(agent_api, TOKENS, Bundle(), 8 * 2**20)
@@ -163,7 +163,7 @@ async def carriers(pool: Pool) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("part", ["checkpoints", "results"])
-async def test_what_agents_of_a_cluster_hand_over_is_bounded_alike(
+async def test_files_uploaded_by_cluster_agents_are_limited(
     pool: Pool,
     clock: LeapingClock,
     carriers: str,
@@ -192,7 +192,7 @@ async def test_what_agents_of_a_cluster_hand_over_is_bounded_alike(
     await pool.jobs.submit(SUSAN, sleeper())
 
 
-async def test_nothing_is_counted_where_there_is_no_bound(tmp_path: Path) -> None:
+async def test_files_without_limit_are_not_counted(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, configuration=story(STORY))) as pool:
         await one_that_leaves(pool, results=GIB)
         await one_that_leaves(pool)
@@ -200,7 +200,7 @@ async def test_nothing_is_counted_where_there_is_no_bound(tmp_path: Path) -> Non
         assert files_held([]) == ""
 
 
-def test_a_change_of_these_bounds_is_told() -> None:
+def test_file_limit_change_is_reported() -> None:
     assert compare(load(STORY), load(STORY + BOUNDS)) == [
         "Budget of each user: results_gib no bound → 1.",
         "Budget of each user: checkpoints_gib no bound → 2.",

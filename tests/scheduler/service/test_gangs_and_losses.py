@@ -1,4 +1,4 @@
-"""Workers of a gang live and die together; what is lost costs its user nothing."""
+"""Workers of a gang start and end together; lost workers and preemptions are no failures."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> As
         yield pool
 
 
-async def test_a_gang_runs_when_its_last_worker_runs_and_succeeds_with_its_last(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_gang_state_follows_its_last_worker(pool: Pool, runtime: ScriptedRuntime) -> None:
     runtime.start_at_once = False
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2))
     first, second = await runtime.until_launched(2)
@@ -60,7 +58,7 @@ async def test_a_gang_runs_when_its_last_worker_runs_and_succeeds_with_its_last(
     assert pool.jobs.detail(SUSAN, job.id).attempts[0].nodes == ["localhost", "localhost"]
 
 
-async def test_when_one_worker_fails_the_others_are_told_and_the_first_failure_counts(
+async def test_worker_failure_stops_gang_and_first_failure_counts(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=1, workers=3, name="gang"))
@@ -78,9 +76,7 @@ async def test_when_one_worker_fails_the_others_are_told_and_the_first_failure_c
     assert failed.reason.text == "Worker 1 of gang ended with exit code 5."
 
 
-async def test_a_lost_worker_queues_the_job_again_and_is_no_failure(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_lost_worker_requeues_job(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(workers=2))
     first, second = await runtime.until_launched(2)
     await reached(pool, job.id, State.RUNNING)
@@ -93,7 +89,7 @@ async def test_a_lost_worker_queues_the_job_again_and_is_no_failure(
     assert pool.jobs.detail(SUSAN, job.id).attempts[0].ended_by == "lost"
 
 
-async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
+async def test_repeatedly_lost_job_is_paused(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     runtime.start_at_once = False
@@ -120,7 +116,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
         (EndedBy.COULD_NOT_START, "could-not-start", "could not be started"),
     ],
 )
-async def test_how_a_job_failed_is_a_sentence(
+async def test_failure_reason_describes_cause(
     pool: Pool, runtime: ScriptedRuntime, by: EndedBy, code: str, words: str
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -132,7 +128,7 @@ async def test_how_a_job_failed_is_a_sentence(
     assert failed.reason.remedy
 
 
-async def test_the_victim_that_saved_last_is_preempted(
+async def test_preemption_selects_job_with_newest_checkpoint(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     old = await pool.jobs.submit(SUSAN, sleeper(gpus=2, name="saved-long-ago"))
@@ -153,7 +149,7 @@ async def test_the_victim_that_saved_last_is_preempted(
     assert leaving.preemptions[0].lost_gpu_s == pytest.approx(2 * 1 + 2 * 60)
 
 
-async def test_the_freed_gpus_are_for_the_claimant_and_it_starts_though_the_service_restarted(
+async def test_reclaim_completes_after_service_restart(
     tmp_path: Path,
 ) -> None:
     first = ScriptedRuntime(devices(9))
@@ -174,7 +170,7 @@ async def test_the_freed_gpus_are_for_the_claimant_and_it_starts_though_the_serv
         await reached(pool, claimant.id, State.RUNNING)
 
 
-async def test_a_gpu_that_somebody_else_uses_is_left_alone_and_shown(
+async def test_foreign_and_broken_gpus_are_skipped_and_shown(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     runtime.mark("GPU-0", DeviceState.FOREIGN)

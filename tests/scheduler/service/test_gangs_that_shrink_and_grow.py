@@ -1,4 +1,4 @@
-"""Above its minimum a gang's workers come and go singly (R10); its end is judged without them."""
+"""Above its minimum a gang gains and loses single workers (R10), which its result ignores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def at(*gpus: str) -> tuple[Worker, ...]:
 
 
 async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
-    """Put commands of a pass in force, as the loop of passes does."""
+    """Apply commands of a plan, as the loop of passes does."""
     engine = pool
     async with engine.ledger.lock:
         draft = UnitOfWork(engine.ledger)
@@ -50,7 +50,7 @@ def seen(pool: Pool) -> Snapshot:
     )
 
 
-async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path: Path) -> None:
+async def test_removed_worker_frees_gpu_without_failure(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper(workers=3, min_workers=1))
@@ -71,7 +71,7 @@ async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path
         assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
 
 
-async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
+async def test_running_gang_gains_worker(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
@@ -88,9 +88,7 @@ async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", [EndedBy.LOST, EndedBy.NOT_TAKEN])
-async def test_a_worker_that_is_lost_before_it_joins_changes_nothing_for_the_others(
-    tmp_path: Path, by: EndedBy
-) -> None:
+async def test_worker_lost_before_joining_keeps_gang_result(tmp_path: Path, by: EndedBy) -> None:
     runtime = ScriptedRuntime(devices(9), start_at_once=False)
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
@@ -100,7 +98,7 @@ async def test_a_worker_that_is_lost_before_it_joins_changes_nothing_for_the_oth
         free = next(f"GPU-{n}" for n in range(9) if f"GPU-{n}" not in runtime.launched[first].gpus)
         await carry_out(pool, Start(JobId(job.id), at(free)))
         second = list(runtime.launched)[1]
-        # The order in which a scheduler hears of both after its restart.
+        # A restarted scheduler receives both events in this order.
         runtime.end(first)
         runtime.end(second, None, by)
         done = await until_job(pool, job.id, lambda now: now.ended is not None)

@@ -1,4 +1,4 @@
-"""Which GPUs are over quota is decided once: the pool's squares and the jobs' tags agree."""
+"""GPUs over quota are decided once: the pool's GPUs and the jobs' tags agree."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ while not os.path.exists({leave!r}):
     time.sleep(0.05)
 sys.exit(1)
 """
-"""A job that leaves when a file is there, and not before."""
+"""Program of a job that ends only when a file exists."""
 
 
 def over(pool: Pool, job: Job) -> list[bool]:
-    """Return of each GPU that a job holds whether it is shown as over quota."""
+    """Return for each GPU of a job whether it is shown as over quota."""
     shown = [gpu for gpu in pool.views.status(ADMIN).gpus if gpu.job == job.id]
     return [gpu.state is GpuState.TRAIN_OVER_QUOTA for gpu in shown]
 
@@ -52,7 +52,7 @@ def tagged(pool: Pool, job: Job) -> bool:
     return pool.jobs.detail(ADMIN, job.id).job.over_quota
 
 
-async def test_the_quota_covers_the_job_of_higher_priority_also_on_the_squares(
+async def test_quota_covers_higher_priority_job_on_gpus_and_tags(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
@@ -66,7 +66,7 @@ async def test_the_quota_covers_the_job_of_higher_priority_also_on_the_squares(
         assert pool.views.status(ADMIN).counts[GpuState.TRAIN_OVER_QUOTA] == 1
 
 
-async def test_a_job_that_the_quota_covers_in_part_is_over_quota_with_the_rest(
+async def test_partly_covered_job_shows_rest_as_over_quota(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=3)) as pool:
@@ -75,14 +75,14 @@ async def test_a_job_that_the_quota_covers_in_part_is_over_quota_with_the_rest(
         assert (sorted(over(pool, large)), tagged(pool, large)) == ([False, True, True], True)
 
 
-async def test_what_leaves_because_it_is_over_quota_is_shown_so_until_it_has_left(
+async def test_preempted_over_quota_job_stays_marked_until_end(
     tmp_path: Path,
 ) -> None:
     leave = tmp_path / "leave"
     stubborn = python_job(STUBBORN.format(leave=str(leave)), name="second")
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(name="first"))
-        await reached(pool, first.id, State.RUNNING)  # it would lose more than what starts later
+        await reached(pool, first.id, State.RUNNING)  # it would lose more work than the later job
         second = await pool.jobs.submit(SUSAN, stubborn)
         await reached(pool, second.id, State.RUNNING)
         await pool.logs.wait(SUSAN, second.id, offset=0)

@@ -1,4 +1,4 @@
-"""GPU time by the hour: what is over is divided once, and again when a pause says what it lost."""
+"""GPU time by the hour: past hours are computed once, and again after a pause reports its loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUSAN = GpuHolder(GpuUseKind.TRAINING, "susan", "vision", "j", 1)
 
 
 class Reader:
-    """A GPU that one job has had for ever; ``asked`` are the ranges that were read, in hours."""
+    """Reader of a GPU held by one job since time 0; ``asked`` lists the ranges read, in hours."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[float, float]] = []
@@ -43,7 +43,7 @@ async def lost_h(hourly: HourlyUse, number: int, now: float) -> float:
     return sum(of["vision"].seconds.get(UseClass.LOST, 0.0) for _, of in hours) / HOUR
 
 
-async def test_hours_add_up_and_only_what_is_new_is_read_again() -> None:
+async def test_hourly_use_adds_up_and_reads_only_new_ranges() -> None:
     reader = Reader()
     hourly = HourlyUse(reader)
     hours = await hourly.hours(30, NOW)
@@ -58,7 +58,7 @@ async def test_hours_add_up_and_only_what_is_new_is_read_again() -> None:
     assert reader.asked == [(100, (NOW + HOUR) / HOUR)]
 
 
-async def test_work_that_a_pause_discarded_is_lost_in_hours_that_were_divided_before() -> None:
+async def test_late_loss_updates_cached_hours() -> None:
     reader = Reader()
     hourly = HourlyUse(reader)
     assert await lost_h(hourly, 24, NOW) == 0
@@ -67,7 +67,7 @@ async def test_work_that_a_pause_discarded_is_lost_in_hours_that_were_divided_be
 
 
 @pytest.mark.slow
-async def test_the_hours_of_a_week_are_divided_after_a_start_before_anybody_asks(
+async def test_hourly_use_of_week_is_cached_after_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     divide, divided = HourlyUse.hours, asyncio.Event()

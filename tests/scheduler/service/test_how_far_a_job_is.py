@@ -1,4 +1,4 @@
-"""How far a job is: one figure, which does not run backwards after a pause; what ended is done."""
+"""Progress of a job: one figure that survives pauses, and 100 % for a succeeded job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fraction(job: Job) -> float | None:
     return None if job.progress is None else job.progress.fraction
 
 
-async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
+async def test_saved_progress_survives_pause_until_next_save(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -65,10 +65,10 @@ async def test_what_is_saved_stays_done_through_a_pause_until_the_next_save(
     assert fraction(said) == 0.3, "it has saved what it does now: that is how far it is"
 
 
-async def test_a_save_that_is_told_again_a_little_later_is_no_other_save(
+async def test_repeated_checkpoint_report_is_recognized(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
-    # Its time is read from the machine's clock, and moved to the service's with each word.
+    # The checkpoint time is read from the machine's clock and converted with each report.
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     saved = clock.now()
@@ -92,12 +92,12 @@ async def test_a_save_that_is_told_again_a_little_later_is_no_other_save(
     assert (said.progress.fraction, said.progress.fell_from) == (0.41, 0.63)
 
 
-async def test_the_time_left_goes_by_the_pace_of_this_attempt_and_is_said_everywhere(
+async def test_time_left_uses_pace_of_current_attempt(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    # It read back half of the whole: that is not its pace.
+    # The job restored half of its progress from a checkpoint: that is not its pace.
     runtime.say(WorkerProgress(worker, clock.now(), 0.5, "read back"))
     said = await until_job(pool, job.id, lambda now: fraction(now) == 0.5)
     assert said.progress is not None
@@ -122,7 +122,7 @@ async def test_the_time_left_goes_by_the_pace_of_this_attempt_and_is_said_everyw
     assert ended.progress.ends is None
 
 
-async def test_a_job_that_succeeded_is_done(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_succeeded_job_has_full_progress(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(WorkerProgress(worker, 0.0, 0.96, "step 288 of 300"))
@@ -132,10 +132,10 @@ async def test_a_job_that_succeeded_is_done(pool: Pool, runtime: ScriptedRuntime
     assert fraction(ended) == 1.0
 
 
-async def test_panel_page_terminal_and_notebook_say_the_same_figure(
+async def test_page_terminal_and_notebook_show_same_progress(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    """The panel's is held to the same table of examples (``tests/phrases.json``)."""
+    """The panel is tested with the same table of examples (``tests/phrases.json``)."""
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.say(WorkerProgress(worker, 0.0, 0.779, "step 233"))
@@ -146,7 +146,7 @@ async def test_panel_page_terminal_and_notebook_say_the_same_figure(
     assert "77 %" in line_of(said)
 
 
-async def test_runs_in_trackers_of_all_attempts_stay_with_the_job_after_its_end(
+async def test_tracker_runs_of_all_attempts_outlive_job(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())

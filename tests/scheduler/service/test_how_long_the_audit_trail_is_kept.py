@@ -1,4 +1,4 @@
-"""Records of the audit trail are kept for as many days as the configuration says."""
+"""Audit records are kept for the configured number of days."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Caller("root", admin=True)
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("days", "kept"), [(2, 2), (400, 6)])
-async def test_records_older_than_audit_days_go_and_no_others(
+async def test_audit_retention_removes_only_old_records(
     tmp_path: Path, days: int, kept: int
 ) -> None:
     clock = FakeClock()
@@ -29,7 +29,7 @@ async def test_records_older_than_audit_days_go_and_no_others(
         clock=clock, directory=StaticDirectory(), state=tmp_path, new_id=lambda: "7k2m"
     )
     configuration = load(f"{{version: 1, retention: {{audit_days: {days}}}}}")
-    files = AuditFiles(tmp_path / "audit", file_bytes=1)  # a file for each record
+    files = AuditFiles(tmp_path / "audit", file_bytes=1)  # one file for each record
     trail = AuditTrail(SchedulerState(settings, configuration), files)
     await trail.open()
     for _day in range(6):

@@ -1,4 +1,4 @@
-"""Idle benches are told, asked and given back by what is measured and reported; nobody else is."""
+"""Idle benches are warned and stopped by measurements and reports; other benches are not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def acts(site: IdleSite) -> list[str]:
     return [it.action for it in reversed(page.records) if it.action.startswith("bench-")]
 
 
-async def test_no_scripted_day_is_given_back_wrongly_by_the_whole_service(tmp_path: Path) -> None:
+async def test_idle_watcher_has_no_false_positive_in_scripted_days(tmp_path: Path) -> None:
     verdicts: list[IdleVerdict] = []
     text = configuration(more="exempt: []")
     async with running(tmp_path, text) as site:
@@ -60,7 +60,7 @@ async def test_no_scripted_day_is_given_back_wrongly_by_the_whole_service(tmp_pa
     assert len(idle) >= 50
 
 
-async def test_a_bench_is_told_asked_and_stopped_after_its_note_was_left(tmp_path: Path) -> None:
+async def test_idle_bench_is_warned_and_stopped_after_note_timeout(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         steps = []
         for _ in range(62):
@@ -69,7 +69,7 @@ async def test_a_bench_is_told_asked_and_stopped_after_its_note_was_left(tmp_pat
         climbed = [BenchStep.IDLE, BenchStep.TOLD, BenchStep.ASKED, BenchStep.DUE]
         assert list(dict.fromkeys(steps)) == climbed
         assert (site.now().act, site.now().command) == (BenchAct.STOP, BenchCommand.NONE)
-        assert set(site.hub.stopped) == {("susan", "")}  # no note came within its time
+        assert set(site.hub.stopped) == {("susan", "")}  # the note did not arrive in time
         assert "bench-stop" in await acts(site)
         await site.pool.benches.release(HUB, site.id)
         await site.pool.idle.look()
@@ -77,11 +77,9 @@ async def test_a_bench_is_told_asked_and_stopped_after_its_note_was_left(tmp_pat
 
 
 @pytest.mark.parametrize("looks", [True, False])
-async def test_what_is_written_of_a_stop_says_whether_its_gpus_were_seen_free(
-    tmp_path: Path, looks: bool
-) -> None:
+async def test_bench_stop_audit_records_whether_gpus_were_free(tmp_path: Path, looks: bool) -> None:
     async with running(tmp_path) as site:
-        site.runtime.on_gpus = () if looks else None  # as on a cluster, or a driver that is away
+        site.runtime.on_gpus = () if looks else None  # None as on a cluster or without a driver
         site.pool.idle.release(SUSAN, site.id)
         site.say(noted=True)
         await site.pool.idle.look()
@@ -92,7 +90,7 @@ async def test_what_is_written_of_a_stop_says_whether_its_gpus_were_seen_free(
         assert stopped.after["gpus_seen_free"] is looks
 
 
-async def test_the_note_is_waited_for_and_then_the_hub_stops_the_server(tmp_path: Path) -> None:
+async def test_idle_bench_is_stopped_after_its_note(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         while site.now().step is not BenchStep.DUE:
             await site.rest(0.5)
@@ -104,7 +102,7 @@ async def test_the_note_is_waited_for_and_then_the_hub_stops_the_server(tmp_path
         assert site.clock.now() - due_at < 60
 
 
-async def test_where_the_server_can_only_the_gpus_are_given_back(tmp_path: Path) -> None:
+async def test_idle_bench_releases_only_gpus_when_supported(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         site.gives_up = True
         while site.now().step is not BenchStep.DUE:
@@ -121,12 +119,12 @@ async def test_where_the_server_can_only_the_gpus_are_given_back(tmp_path: Path)
         site.runtime.on_gpus = ()
         await site.pool.idle.released(SUSAN, site.id)
         assert site.pool.ledger.lease(site.id) is None
-        await site.pool.idle.released(SUSAN, site.id)  # a repeat does no harm
+        await site.pool.idle.released(SUSAN, site.id)  # a repeat is harmless
         assert site.hub.stopped == []
         assert await acts(site) == ["bench-release", "bench-released"]
 
 
-async def test_a_server_that_does_not_carry_it_out_in_its_minute_is_stopped(tmp_path: Path) -> None:
+async def test_bench_ignoring_release_command_is_stopped(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         site.gives_up = True
         site.say()
@@ -137,7 +135,7 @@ async def test_a_server_that_does_not_carry_it_out_in_its_minute_is_stopped(tmp_
         assert set(site.hub.stopped) == {("susan", "")}
 
 
-async def test_what_is_used_again_before_it_is_given_back_is_left_alone(tmp_path: Path) -> None:
+async def test_bench_used_again_is_not_stopped(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         site.gives_up = True
         while site.now().step is not BenchStep.DUE:
@@ -149,14 +147,14 @@ async def test_what_is_used_again_before_it_is_given_back_is_left_alone(tmp_path
         assert (site.now().command, site.hub.stopped) == (BenchCommand.NONE, [])
 
 
-async def test_on_a_cluster_a_server_is_stopped_whatever_it_can(tmp_path: Path) -> None:
+async def test_cluster_bench_is_always_stopped(tmp_path: Path) -> None:
     async with running(tmp_path, containers=Containers()) as site:
         site.gives_up = True
         await site.rest(1)
         assert site.now().act is BenchAct.STOP
 
 
-async def test_switched_off_nobody_is_told_and_nothing_is_given_back(tmp_path: Path) -> None:
+async def test_disabled_idle_rule_never_acts(tmp_path: Path) -> None:
     async with running(tmp_path, configuration(act=False)) as site:
         await site.rest(130)
         now = site.now()
@@ -165,7 +163,7 @@ async def test_switched_off_nobody_is_told_and_nothing_is_given_back(tmp_path: P
         assert now.idle_s > 7000
         assert site.pool.observed.now.idle_benches == {}
         assert (site.hub.stopped, await acts(site)) == ([], [])
-        # Switched on, the rule begins anew: nobody is due who was not told and asked.
+        # After activation the rule starts again: a bench is due only after its warnings.
         await site.pool.configuration.apply(ADMIN, configuration())
         await site.rest(1)
         assert site.now().idle_s < 120
@@ -183,7 +181,7 @@ async def test_switched_off_nobody_is_told_and_nothing_is_given_back(tmp_path: P
     ],
     ids=["user", "profile", "another-group", "ended"],
 )
-async def test_an_exemption_holds_until_its_day_ends(
+async def test_exemption_spares_bench_until_its_last_day(
     tmp_path: Path, exempt: str, left_alone: bool
 ) -> None:
     async with running(tmp_path, configuration(more=f"exempt: [{exempt}]")) as site:
@@ -192,7 +190,7 @@ async def test_an_exemption_holds_until_its_day_ends(
         assert (site.now().exempt_until is not None) is left_alone
 
 
-async def test_an_owner_keeps_a_bench_twice_and_hears_then_how_often(tmp_path: Path) -> None:
+async def test_bench_keep_is_limited_to_two_per_day(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         await site.rest(50)
         kept = await site.pool.idle.keep(SUSAN, site.id)
@@ -207,7 +205,7 @@ async def test_an_owner_keeps_a_bench_twice_and_hears_then_how_often(tmp_path: P
         assert site.now().step is BenchStep.DUE
 
 
-async def test_a_restart_keeps_where_a_bench_stood_and_releases_nobody_early(
+async def test_idle_step_survives_short_restart_only(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as site:
@@ -228,7 +226,7 @@ async def test_a_restart_keeps_where_a_bench_stood_and_releases_nobody_early(
             assert site.now().step is stands
             await site.rest(9)
             assert site.hub.stopped == []
-            site.executions = 5  # cells ran while no scheduler looked
+            site.executions = 5  # cells ran while the scheduler was stopped
             site.clock.pass_s(30)
             site.say()
             await site.pool.idle.look()
@@ -240,7 +238,7 @@ def asked_watch(site: IdleSite) -> IdleWatch:
     return IdleWatch(IdleStep.ASKED, at=now, since=now - 3000, known_s=3000)
 
 
-async def test_only_the_owner_reports_keeps_and_gives_back(tmp_path: Path) -> None:
+async def test_only_owner_keeps_and_releases_bench(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         for who, error in ((JOE, NotFound), (ADMIN, Forbidden), (HUB, Forbidden)):
             for ask in (site.pool.idle.keep, site.pool.idle.released):
@@ -253,7 +251,7 @@ async def test_only_the_owner_reports_keeps_and_gives_back(tmp_path: Path) -> No
         assert site.now().command is BenchCommand.NONE
 
 
-async def test_a_hub_that_refuses_is_said_to_those_who_look_after_the_pool(tmp_path: Path) -> None:
+async def test_hub_refusal_to_stop_bench_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         site.hub.refuses = True
         await site.rest(63)
@@ -267,7 +265,7 @@ async def test_a_hub_that_refuses_is_said_to_those_who_look_after_the_pool(tmp_p
         assert "idle-benches" not in site.pool.observed.now.problems
 
 
-async def test_a_lease_that_was_given_up_is_not_written_anew_from_the_hub(tmp_path: Path) -> None:
+async def test_released_lease_is_not_rebuilt_from_hub(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         held = HeldBench(site.id, "s", tuple(site.lease.gpus if site.lease else ()))
         server = HubServer("susan", "", held=held, started=site.clock.now())
@@ -281,12 +279,12 @@ async def test_a_lease_that_was_given_up_is_not_written_anew_from_the_hub(tmp_pa
         assert list(site.pool.ledger.leases()) == []
 
 
-async def test_a_gap_and_what_is_not_told_give_nothing_back(tmp_path: Path) -> None:
+async def test_idle_rule_ignores_gaps_and_missing_reports(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         for minute in range(240):
             site.clock.pass_s(60)
             site.measure(0.0, 60.0)
-            if minute % 5 == 0:  # the notebook server says so too seldom
+            if minute % 5 == 0:  # the notebook server reports too rarely
                 site.say()
             await site.pool.idle.look()
         assert site.hub.stopped == []
@@ -298,7 +296,7 @@ async def test_a_gap_and_what_is_not_told_give_nothing_back(tmp_path: Path) -> N
         assert (site.hub.stopped, site.now().step) == ([], BenchStep.DOUBT)
 
 
-def test_the_table_of_giving_back_says_what_follows_of_everything() -> None:
+def test_release_state_table_is_complete() -> None:
     assert set(GIVING) == set(Giving)
     for row in GIVING.values():
         assert set(row) == set(GivingNews)
@@ -307,7 +305,7 @@ def test_the_table_of_giving_back_says_what_follows_of_everything() -> None:
         assert GIVING[it][GivingNews.USED] is Giving.NONE
 
 
-def test_wrong_rules_are_refused_with_their_place() -> None:
+def test_wrong_idle_rules_are_refused() -> None:
     for wrong, said in (
         ("{tell_s: 100, ask_s: 50}", "must tell, ask and act in this order"),
         ("{exempt: [{who: ann}]}", "has no `until`"),
@@ -319,7 +317,7 @@ def test_wrong_rules_are_refused_with_their_place() -> None:
             load(f"version: 1\nidle_benches: {wrong}\n")
 
 
-async def test_the_owner_is_told_once_for_each_rung(tmp_path: Path) -> None:
+async def test_idle_warning_notifies_owner_once_per_step(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         await site.rest(20)
         (((user, name), text),) = site.pool.observed.now.idle_benches.items()

@@ -1,4 +1,4 @@
-"""What idle benches would have given back, from what was measured of them."""
+"""Dry run of the idle rule: the GPU-hours it would have freed, from measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JOE = Holder(bench="lease-of-joe", server="lab", user="joe")
 
 
 def hours(gpu: str, holder: Holder, *parts: tuple[float, float | None]) -> list[HeldSample]:
-    """Return samples of so many hours of each activity, until now; None for no samples."""
+    """Return samples until now, from pairs of hours and activity; None means no samples."""
     at = NOW - sum(length for length, _ in parts) * HOUR_S
     found: list[HeldSample] = []
     for length, activity in parts:
@@ -51,7 +51,7 @@ async def asked(
         return await pool.use.idle_benches(ADMIN, IdleBenchesQuery(days, minutes))
 
 
-async def test_what_is_idle_for_longer_than_the_rule_would_have_been_free(tmp_path: Path) -> None:
+async def test_dry_run_counts_idle_time_beyond_limit(tmp_path: Path) -> None:
     samples = [
         *hours("GPU-1", TOM, (1, 0.6), (6, 0.0), (1, 0.6)),
         *hours("GPU-2", TOM, (1, 0.6), (6, 0.0), (1, 0.6)),
@@ -69,20 +69,20 @@ async def test_what_is_idle_for_longer_than_the_rule_would_have_been_free(tmp_pa
     assert any("What kernels and terminals did is not recorded" in it for it in found.notes)
 
 
-async def test_one_busy_gpu_of_a_bench_keeps_all_of_it(tmp_path: Path) -> None:
+async def test_dry_run_keeps_bench_with_one_busy_gpu(tmp_path: Path) -> None:
     samples = [*hours("GPU-1", TOM, (6, 0.0)), *hours("GPU-2", TOM, (6, 0.3))]
     found = await asked(tmp_path, samples)
     assert found.rows == []
     assert found.text == "No bench was idle for 1 h in the last 1 day, as far as was measured."
 
 
-async def test_a_gap_in_the_record_is_no_idleness(tmp_path: Path) -> None:
+async def test_dry_run_does_not_count_gaps_as_idle(tmp_path: Path) -> None:
     samples = hours("GPU-1", TOM, (0.75, 0.0), (3, None), (0.75, 0.0), (2, None), (0.5, 0.0))
     found = await asked(tmp_path, samples)
     assert (found.rows, found.gpu_h) == ([], 0.0)
 
 
-async def test_a_longer_rule_frees_less(tmp_path: Path) -> None:
+async def test_dry_run_frees_less_with_longer_limit(tmp_path: Path) -> None:
     samples = hours("GPU-1", TOM, (1, 0.6), (6, 0.0))
     freed = [
         (await asked(tmp_path / str(minutes), samples, minutes=minutes)).gpu_h
@@ -100,7 +100,7 @@ async def test_a_longer_rule_frees_less(tmp_path: Path) -> None:
         ("{tell_s: 600, ask_s: 1200, act_s: 7200}", 30.0, 30),
     ],
 )
-async def test_the_times_are_those_of_the_site_but_for_those_that_are_named(
+async def test_dry_run_uses_configured_limit_unless_given(
     tmp_path: Path, rule: str, minutes: float | None, used: float
 ) -> None:
     samples = hours("GPU-1", TOM, (1, 0.6), (6, 0.0))
@@ -123,7 +123,7 @@ YESTERDAY, TOMORROW = (
         ("tom", YESTERDAY - timedelta(days=9), {"tom", "joe"}, 0),
     ],
 )
-async def test_whom_an_exemption_spares_is_left_out_and_told(
+async def test_dry_run_excludes_and_reports_exempt_benches(
     tmp_path: Path, who: str, until: date, left: set[str], spared: int
 ) -> None:
     samples = [*hours("GPU-1", TOM, (6, 0.0)), *hours("GPU-2", JOE, (6, 0.0))]
@@ -140,7 +140,7 @@ async def test_whom_an_exemption_spares_is_left_out_and_told(
     assert sum(f"spares it: {who} until {until}." in note for note in found.notes) == spared
 
 
-async def test_a_bench_counts_again_after_the_last_day_of_its_exemption(tmp_path: Path) -> None:
+async def test_dry_run_counts_bench_after_exemption_ends(tmp_path: Path) -> None:
     samples = hours("GPU-1", TOM, (40, 0.0))
     rule = f"{{exempt: [{{who: tom, until: {YESTERDAY}}}]}}"
     found = await asked(tmp_path, samples, days=3, rule=rule)
@@ -152,13 +152,13 @@ async def test_a_bench_counts_again_after_the_last_day_of_its_exemption(tmp_path
     assert exemption.gpu_h + found.gpu_h == pytest.approx(whole.gpu_h, abs=0.01)
 
 
-async def test_where_all_are_spared_nobody_is_told_that_no_bench_was_idle(tmp_path: Path) -> None:
+async def test_dry_run_text_mentions_exempt_benches(tmp_path: Path) -> None:
     rule = f"{{exempt: [{{who: tom, until: {TOMORROW}}}]}}"
     found = await asked(tmp_path, hours("GPU-1", TOM, (6, 0.0)), rule=rule)
     assert found.text.startswith("No bench but those that are spared was idle for 1 h")
 
 
-async def test_only_administrators_are_told(tmp_path: Path) -> None:
+async def test_dry_run_requires_administrator(tmp_path: Path) -> None:
     pool: Pool
     async with opened(make_pool(tmp_path, clock=FakeClock(NOW))) as pool:
         with pytest.raises(Forbidden):

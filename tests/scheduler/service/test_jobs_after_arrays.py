@@ -1,4 +1,4 @@
-"""Jobs that are to run after a whole array: they wait for all of its tasks, or are not run."""
+"""Jobs that depend on an array: they wait for all of its tasks, or are cancelled."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def after(pool: Pool, array: Sweep, **more: bool) -> Job:
 
 
 async def end(runtime: ScriptedRuntime, task: int, code: int = 0) -> str:
-    """End a task, counted from 1 in the order in which they begin; return the id of its job."""
+    """End a task, counted from 1 in order of start; return the ID of its job."""
     worker = (await runtime.until_launched(task))[task - 1]
     runtime.end(worker, code, EndedBy.ITSELF)
     return worker.job
@@ -70,7 +70,7 @@ def said(pool: Pool, job: str) -> str:
     return reason.text
 
 
-async def test_it_waits_for_all_tasks_also_for_those_that_have_not_begun(
+async def test_dependent_job_waits_for_all_array_tasks(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     array = await begun(pool)
@@ -102,7 +102,7 @@ async def test_it_waits_for_all_tasks_also_for_those_that_have_not_begun(
     ]
 
 
-async def test_a_task_that_fails_ends_it_unrun_at_once_and_after_any_it_waits_for_the_others(
+async def test_failed_task_cancels_dependent_job_unless_after_any(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     array = await begun(pool)
@@ -127,9 +127,7 @@ async def test_a_task_that_fails_ends_it_unrun_at_once_and_after_any_it_waits_fo
     assert (await reached(pool, (await after(pool, array, after_any=True)).id, State.RUNNING)).id
 
 
-async def test_an_array_that_is_stopped_has_not_succeeded(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_stopped_array_cancels_dependent_job(pool: Pool, runtime: ScriptedRuntime) -> None:
     array = await begun(pool)
     later, anyhow = await after(pool, array), await after(pool, array, after_any=True)
     await runtime.until_launched(2)
@@ -144,9 +142,7 @@ async def test_an_array_that_is_stopped_has_not_succeeded(
     await reached(pool, anyhow.id, State.RUNNING)
 
 
-async def test_a_task_that_is_cancelled_or_stopped_early_has_not_succeeded(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_cancelled_task_cancels_dependent_job(pool: Pool, runtime: ScriptedRuntime) -> None:
     array = await begun(pool, replace(PLAN, max_concurrent=4))
     later = await after(pool, array)
     first = (await runtime.until_launched(4))[0]
@@ -158,7 +154,7 @@ async def test_a_task_that_is_cancelled_or_stopped_early_has_not_succeeded(
     assert f"(job {first.job[:8]}) was cancelled or stopped, and" in ended.reason.text
 
 
-async def test_what_of_it_is_paused_is_named_and_who_may_not_see_it_is_not_told_its_name(
+async def test_wait_reason_names_paused_task_and_hides_invisible_array(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     array = await begun(pool)
@@ -178,7 +174,7 @@ async def test_what_of_it_is_paused_is_named_and_who_may_not_see_it_is_not_told_
     assert [it.name for it in awaited_jobs.told(pool.ledger, record, lambda job: False)] == [""]
 
 
-async def test_sweeps_and_arrays_of_others_are_refused(pool: Pool) -> None:
+async def test_dependency_on_sweep_or_foreign_array_is_refused(pool: Pool) -> None:
     array = await begun(pool)
     with pytest.raises(NotFound, match="You have no job or array with the id"):
         await pool.jobs.submit(JOE, sleeper(after=(array.id,)))
@@ -188,7 +184,7 @@ async def test_sweeps_and_arrays_of_others_are_refused(pool: Pool) -> None:
         await after(pool, sweep)
 
 
-async def test_jobs_and_arrays_are_waited_for_together(
+async def test_dependent_job_waits_for_jobs_and_arrays(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     array = await begun(pool, replace(PLAN, parameters={TASK: ListedValues([1])}))
@@ -202,14 +198,14 @@ async def test_jobs_and_arrays_are_waited_for_together(
     await reached(pool, later.id, State.RUNNING)
 
 
-async def test_it_survives_a_restart_and_the_removal_of_jobs_of_the_array(
+async def test_array_dependency_survives_restart_and_job_removal(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         array = await begun(pool)
         later = await after(pool, array)
         gone = await end(runtime, 1)
-        await runtime.until_launched(3)  # what came of the first is kept with the array
+        await runtime.until_launched(3)  # the array keeps the result of the first job
         await pool.ledger.commit(DropJob(gone))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         assert said(pool, later.id) == f"Waits for 3 of 4 jobs of array {array.id[:8]} folds."
@@ -218,9 +214,7 @@ async def test_it_survives_a_restart_and_the_removal_of_jobs_of_the_array(
         await reached(pool, later.id, State.RUNNING)
 
 
-async def test_the_estimate_counts_in_the_tasks_that_have_not_begun(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_start_estimate_includes_future_array_tasks(tmp_path: Path, clock: FakeClock) -> None:
     runtime = ScriptedRuntime(devices(9), start_at_once=False)
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
         for number in range(1, 5):

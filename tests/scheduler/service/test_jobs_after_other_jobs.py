@@ -1,4 +1,4 @@
-"""Jobs that are to run after others: they wait outside of the queue, join it, or are not run."""
+"""Jobs that depend on other jobs: they wait outside the queue, join it, or are cancelled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def running(pool: Pool, **more: object) -> str:
     return (await reached(pool, job.id, State.RUNNING)).id
 
 
-async def test_a_job_waits_with_how_far_the_other_is_and_runs_after_it(
+async def test_dependent_job_shows_progress_and_runs_afterwards(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     prep = await running(pool)
@@ -69,7 +69,7 @@ async def test_a_job_waits_with_how_far_the_other_is_and_runs_after_it(
     assert done.in_line_since > done.submitted
 
 
-async def test_it_is_in_nobodys_queue_before(pool: Pool) -> None:
+async def test_dependent_job_stays_outside_queue(pool: Pool) -> None:
     prep = await running(pool)
     later = await pool.jobs.submit(SUSAN, sleeper(after=(prep,)))
     await pool.passes.make()
@@ -84,7 +84,7 @@ async def test_it_is_in_nobodys_queue_before(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize(("exit_code", "how"), [(3, "failed"), (None, "was cancelled")])
-async def test_it_is_not_run_when_the_other_does_not_succeed_and_neither_are_those_after_it(
+async def test_failed_dependency_cancels_chain_of_jobs(
     pool: Pool, runtime: ScriptedRuntime, exit_code: int | None, how: str
 ) -> None:
     prep = await running(pool)
@@ -110,7 +110,9 @@ async def test_it_is_not_run_when_the_other_does_not_succeed_and_neither_are_tho
     await reached(pool, anyhow.id, State.RUNNING)
 
 
-async def test_it_waits_for_all_of_several(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_dependent_job_waits_for_all_dependencies(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
     first, second = await running(pool), await running(pool)
     later = await pool.jobs.submit(SUSAN, sleeper(after=(first, second)))
     runtime.end(next(iter(runtime.launched)), 0)
@@ -121,7 +123,7 @@ async def test_it_waits_for_all_of_several(pool: Pool, runtime: ScriptedRuntime)
     await reached(pool, later.id, State.RUNNING)
 
 
-async def test_what_is_paused_is_named_with_the_command_that_lets_it_go_on(
+async def test_wait_reason_gives_resume_command_for_paused_job(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     prep = await running(pool)
@@ -136,7 +138,7 @@ async def test_what_is_paused_is_named_with_the_command_that_lets_it_go_on(
     assert reason.remedy.startswith(f"`benchpool resume {prep[:8]}` lets what is paused go on.")
 
 
-async def test_one_that_is_paused_meanwhile_queues_when_it_is_resumed(
+async def test_paused_dependent_job_queues_after_resume(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     prep = await running(pool)
@@ -149,7 +151,7 @@ async def test_one_that_is_paused_meanwhile_queues_when_it_is_resumed(
     await reached(pool, later.id, State.RUNNING)
 
 
-async def test_jobs_that_have_ended_well_are_waited_for_no_more(
+async def test_succeeded_dependency_does_not_delay_job(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     prep = await running(pool)
@@ -159,7 +161,9 @@ async def test_jobs_that_have_ended_well_are_waited_for_no_more(
     await reached(pool, later.id, State.RUNNING)
 
 
-async def test_what_cannot_be_is_refused_at_the_door(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_invalid_dependencies_are_refused_at_submission(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
     prep = await running(pool)
     with pytest.raises(NotFound, match="You have no job or array with the id"):
         await pool.jobs.submit(JOE, sleeper(after=(prep,)))
@@ -175,7 +179,7 @@ async def test_what_cannot_be_is_refused_at_the_door(pool: Pool, runtime: Script
     await reached(pool, anyhow.id, State.RUNNING)
 
 
-async def test_run_again_it_waits_for_what_goes_on_and_for_nothing_that_has_ended(
+async def test_rerun_waits_only_for_unfinished_dependencies(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     failed, on = await running(pool), await running(pool)
@@ -187,16 +191,14 @@ async def test_run_again_it_waits_for_what_goes_on_and_for_nothing_that_has_ende
     assert [it.job for it in again.awaits] == [on]
 
 
-async def test_the_preview_says_what_it_would_wait_for(pool: Pool) -> None:
+async def test_preview_names_dependencies(pool: Pool) -> None:
     prep = await running(pool)
     said = await pool.jobs.preview(SUSAN, sleeper(after=(prep,)))
     assert said.starts == "waits"
     assert said.text.startswith(f"Waits for job {prep[:8]} prep; 1 GPU within")
 
 
-async def test_it_survives_restarts_also_when_the_other_ended_meanwhile(
-    tmp_path: Path, runtime: ScriptedRuntime
-) -> None:
+async def test_dependency_survives_restart(tmp_path: Path, runtime: ScriptedRuntime) -> None:
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         prep = await running(pool)
         later = await pool.jobs.submit(SUSAN, sleeper(after=(prep,)))
@@ -209,7 +211,7 @@ async def test_it_survives_restarts_also_when_the_other_ended_meanwhile(
         await reached(pool, later.id, State.RUNNING)
 
 
-async def test_among_those_that_wait_for_gpus_it_is_the_youngest_when_it_joins(
+async def test_dependent_job_joins_end_of_queue(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(4))

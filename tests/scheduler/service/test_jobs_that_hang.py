@@ -1,4 +1,4 @@
-"""A job without any sign of life is found, its stacks are kept, and what was asked for is done."""
+"""A job without any activity is detected, its stacks are kept, and the chosen action is taken."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ HANGING = PeekQuery(hanging=True)
 
 
 class Seen(ScriptedRuntime):
-    """Workers whose stacks can be read, and whose logs grow when a test says so."""
+    """Workers with readable stacks, whose logs grow when a test sets ``log_bytes``."""
 
     log_bytes = 0
 
@@ -60,7 +60,7 @@ class Seen(ScriptedRuntime):
 
 
 class Site:
-    """A pool, a clock, and what is measured of one job's workers."""
+    """A pool with a clock, and measurements of the workers of one job."""
 
     def __init__(self, tmp_path: Path, text: str = YAML) -> None:
         self.runtime, self.clock = Seen(), FakeClock()
@@ -77,7 +77,7 @@ class Site:
         return await reached(self.pool, job.id, State.RUNNING)
 
     async def pass_s(self, job: Job, seconds: float, *, cores: float = 0.0) -> None:
-        """Let time pass in which the workers of a job use so much of a processor."""
+        """Let time pass while each worker of a job uses the given number of cores."""
         for _ in range(int(seconds / TICK_S)):
             self.clock.pass_s(TICK_S)
             at = self.clock.now()
@@ -93,7 +93,7 @@ class Site:
         return self.pool.jobs.detail(SUSAN, job.id).job
 
 
-async def test_silence_of_all_kinds_is_told_with_the_stacks_and_a_sign_of_life_ends_it(
+async def test_hanging_job_is_reported_with_stacks_until_active(
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path)
@@ -119,14 +119,14 @@ async def test_silence_of_all_kinds_is_told_with_the_stacks_and_a_sign_of_life_e
         site.runtime.log_bytes = 9
         await site.pass_s(job, 10)
         assert site.now(job).reason is None
-        # What was kept stays, and a new silence begins with the last sign of life.
+        # The kept stacks stay, and a new idle period begins at the last activity.
         await site.pass_s(job, 590)
         assert site.now(job).reason is None
         assert (await pool.inside.peeks.peek(SUSAN, job.id, HANGING)).at == look.at
 
 
 @pytest.mark.parametrize("sign", ["processor", "log", "values", "gpu"])
-async def test_one_sign_of_life_is_enough(tmp_path: Path, sign: str) -> None:
+async def test_any_activity_prevents_hang_report(tmp_path: Path, sign: str) -> None:
     site = Site(tmp_path)
     async with opened(site.pool) as pool:
         job = await site.running()
@@ -148,12 +148,12 @@ async def test_one_sign_of_life_is_enough(tmp_path: Path, sign: str) -> None:
             await pool.inside.peeks.peek(SUSAN, job.id, HANGING)
 
 
-async def test_a_gap_in_what_is_measured_is_no_silence(tmp_path: Path) -> None:
+async def test_measurement_gap_is_not_counted_as_hanging(tmp_path: Path) -> None:
     site = Site(tmp_path)
     async with opened(site.pool):
         job = await site.running()
         await site.pass_s(job, 300)
-        site.clock.pass_s(3600)  # the machine slept, or its agent said nothing
+        site.clock.pass_s(3600)  # the machine slept, or its agent sent no report
         await site.pool.inside.hangs.look()
         assert site.now(job).reason is None
         await site.pass_s(job, 590)
@@ -162,7 +162,7 @@ async def test_a_gap_in_what_is_measured_is_no_silence(tmp_path: Path) -> None:
         assert site.now(job).reason is not None
 
 
-async def test_it_is_requeued_where_that_was_asked_for_and_only_as_often_as_it_may_be(
+async def test_hanging_job_is_requeued_up_to_retry_limit(
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path)
@@ -172,7 +172,7 @@ async def test_it_is_requeued_where_that_was_asked_for_and_only_as_often_as_it_m
         told = await site.runtime.until_noticed(2)
         assert {worker.worker for worker, _ in told} == {0, 1}
         assert told[0][1].text == "It hangs, and is tried again."
-        # A service that starts again meanwhile tells them again.
+        # A service restarted meanwhile sends the stops again.
         assert len(list(recovery.stops_under_way(pool.ledger, pool.observed))) == 2
         for worker, _ in told:
             end = WorkerEnded(
@@ -196,7 +196,7 @@ async def test_it_is_requeued_where_that_was_asked_for_and_only_as_often_as_it_m
         assert len(site.runtime.notices) == 2
 
 
-async def test_nobody_is_watched_who_did_not_ask_where_the_site_says_nothing(
+async def test_hang_detection_is_opt_in_without_site_setting(
     tmp_path: Path,
 ) -> None:
     site = Site(tmp_path, YAML.replace("hanging: {after_s: 600}\n", ""))
@@ -211,7 +211,7 @@ async def test_nobody_is_watched_who_did_not_ask_where_the_site_says_nothing(
         assert site.now(asks).reason is not None
 
 
-async def test_its_owner_hears_of_it_once(tmp_path: Path) -> None:
+async def test_hanging_job_notifies_owner_once(tmp_path: Path) -> None:
     site = Site(tmp_path)
     async with opened(site.pool) as pool:
         job = await site.running()

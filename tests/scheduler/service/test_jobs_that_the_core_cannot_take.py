@@ -1,4 +1,4 @@
-"""A job that the core fails on is set aside with a sentence; the pool goes on without it."""
+"""A job on which the core fails is quarantined with a reason, and the pool continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POISONED = ("a" * 26, "b" * 26)
 
 
 async def with_poison(folder: Path, *ids: str) -> Pool:
-    """Return a pool in whose store are jobs that no intake would have let in."""
+    """Return a pool whose store contains jobs that validation would have refused."""
     store = SqliteStore(folder / "scheduler")
     await store.open()
     for job in ids:
@@ -56,7 +56,7 @@ async def with_poison(folder: Path, *ids: str) -> Pool:
 
 
 class Failing:
-    """The core, failing whenever one of these jobs is on the board."""
+    """Core that fails while one of these jobs is in the state."""
 
     def __init__(self, *jobs: str) -> None:
         self.jobs = {JobId(job) for job in jobs}
@@ -71,7 +71,7 @@ class Failing:
 
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.expected_errors("set aside: the core cannot take it")
-async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, count: int) -> None:
+async def test_invalid_job_is_quarantined_and_pool_continues(tmp_path: Path, count: int) -> None:
     async with opened(await with_poison(tmp_path, *POISONED[:count])) as pool:
         other = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, other.id, State.RUNNING)
@@ -93,7 +93,7 @@ async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, 
 
 
 @pytest.mark.expected_errors("set aside: the core cannot take it")
-async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) -> None:
+async def test_quarantined_job_keeps_its_gpus(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         bad = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -115,7 +115,7 @@ async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) 
 
 
 @pytest.mark.expected_errors("set aside: the core cannot take it")
-async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: Path) -> None:
+async def test_failing_job_is_found_by_bisection(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         jobs = [(await pool.jobs.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
         await decided(pool, jobs[-1])
@@ -134,7 +134,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
 
 
 @pytest.mark.expected_errors("set aside: the core cannot take it")
-async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
+async def test_configuration_change_retries_quarantined_job(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         failing = Failing()
         pool.state_cache.decider = failing
@@ -149,7 +149,7 @@ async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_p
         await reached(pool, job.id, State.RUNNING)
 
 
-async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path: Path) -> None:
+async def test_core_fault_without_culprit_quarantines_no_job(tmp_path: Path) -> None:
     def broken(state: ClusterState, now_s: float) -> Plan:
         raise InvalidInput("the tree is upside down")
 

@@ -1,4 +1,4 @@
-"""What others write into the store itself is checked like a submission, and answered there."""
+"""Jobs written directly into the store are checked like submissions, and answered there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIRST, SECOND, THIRD = "a" * 26, "b" * 26, "c" * 26
 
 
 class SharedStore(SqliteStore):
-    """A store that others write to as well."""
+    """Store that other processes write to as well."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -90,7 +90,7 @@ class Site:
         self.store.inbox.put_nowait(JobWritten(job, user, body, **more))
 
     async def has(self, job: str) -> None:
-        """Wait until the pool knows a job."""
+        """Wait until the pool contains a job."""
         async with asyncio.timeout(PATIENCE_S):
             async for _ in self.pool.events.follow(ADMIN, after=0):
                 if any(it.id == job for it in self.pool.jobs.select(ADMIN, all=True)):
@@ -104,7 +104,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         yield site
 
 
-async def test_a_written_job_runs_under_the_id_of_its_object(site: Site) -> None:
+async def test_written_job_runs_with_object_id(site: Site) -> None:
     site.write(FIRST, sleeper(gpus=2))
     await site.has(FIRST)
     job = await reached(site.pool, FIRST, State.RUNNING)
@@ -112,7 +112,7 @@ async def test_a_written_job_runs_under_the_id_of_its_object(site: Site) -> None
     assert site.pool.jobs.submission(SUSAN, FIRST).gpus == 2
 
 
-async def test_a_written_job_runs_after_one_that_it_names_by_its_object(site: Site) -> None:
+async def test_written_job_depends_on_job_by_object_name(site: Site) -> None:
     site.store.named["prep"] = FIRST
     site.write(FIRST, sleeper())
     await reached_when_there(site, FIRST, State.RUNNING)
@@ -129,7 +129,7 @@ async def reached_when_there(site: Site, job: str, state: State) -> contract.Job
     return await reached(site.pool, job, state)
 
 
-async def test_one_whose_object_is_deleted_lets_nothing_run_after_it(site: Site) -> None:
+async def test_deleted_object_cancels_dependent_job(site: Site) -> None:
     site.write(FIRST, sleeper())
     await reached_when_there(site, FIRST, State.RUNNING)
     site.write(SECOND, sleeper(after=(FIRST,)))
@@ -143,7 +143,7 @@ async def test_one_whose_object_is_deleted_lets_nothing_run_after_it(site: Site)
     assert ended.awaits[0].outcome is State.CANCELLED
 
 
-async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:
+async def test_job_written_twice_is_created_once(site: Site) -> None:
     site.write(FIRST, sleeper())
     site.write(FIRST, sleeper())
     site.write(SECOND, sleeper())
@@ -163,7 +163,7 @@ async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:
         (sleeper(required_level="rack"), "susan", "no-such-level"),
     ],
 )
-async def test_what_cannot_be_accepted_is_said_at_the_object(
+async def test_invalid_written_job_is_refused_at_its_object(
     site: Site, submission: JobSubmission, user: str, code: str
 ) -> None:
     site.write(FIRST, submission, user)
@@ -173,7 +173,7 @@ async def test_what_cannot_be_accepted_is_said_at_the_object(
     assert site.pool.jobs.select(ADMIN, all=True) == []
 
 
-async def test_a_key_that_another_job_has_is_refused(site: Site) -> None:
+async def test_written_job_with_used_key_is_refused(site: Site) -> None:
     await site.pool.jobs.submit(SUSAN, sleeper(key="k"))
     site.write(FIRST, sleeper(key="k"))
     async with asyncio.timeout(PATIENCE_S):
@@ -181,7 +181,7 @@ async def test_a_key_that_another_job_has_is_refused(site: Site) -> None:
     assert site.store.refused[FIRST].code == "repeated-key"
 
 
-async def test_a_suspended_job_waits_for_its_user_and_suspend_pauses_a_running_one(
+async def test_suspend_field_pauses_and_resumes_job(
     site: Site,
 ) -> None:
     site.write(FIRST, sleeper(), suspended=True)
@@ -196,7 +196,7 @@ async def test_a_suspended_job_waits_for_its_user_and_suspend_pauses_a_running_o
     await reached(site.pool, FIRST, State.PAUSED)
 
 
-async def test_a_job_whose_object_was_deleted_ends_and_nothing_of_it_is_kept(site: Site) -> None:
+async def test_deleted_object_ends_and_removes_job(site: Site) -> None:
     site.write(FIRST, sleeper())
     await site.has(FIRST)
     await reached(site.pool, FIRST, State.RUNNING)
@@ -214,7 +214,7 @@ async def test_a_job_whose_object_was_deleted_ends_and_nothing_of_it_is_kept(sit
     assert site.runtime.forgotten == [FIRST]
 
 
-async def test_why_a_job_waits_is_announced(site: Site) -> None:
+async def test_wait_reason_is_announced(site: Site) -> None:
     await site.pool.jobs.submit(SUSAN, sleeper(gpus=6))
     job = await site.pool.jobs.submit(SUSAN, sleeper())
     await waiting(site.pool, job.id)
@@ -222,7 +222,7 @@ async def test_why_a_job_waits_is_announced(site: Site) -> None:
     assert {told.id for told in site.told} == {job.id}
 
 
-async def test_workers_that_are_written_come_and_go(site: Site) -> None:
+async def test_written_workers_scale_elastic_gang(site: Site) -> None:
     site.write(FIRST, sleeper(workers=3, min_workers=1))
     await site.has(FIRST)
     await reached(site.pool, FIRST, State.RUNNING)
@@ -240,7 +240,7 @@ async def test_workers_that_are_written_come_and_go(site: Site) -> None:
     assert site.pool.jobs.detail(ADMIN, FIRST).job.state is State.RUNNING
 
 
-async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_scaled(
+async def test_written_workers_scale_only_queued_rigid_gang(
     site: Site,
 ) -> None:
     site.write(FIRST, sleeper(workers=2))
@@ -259,7 +259,7 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     assert "all of its 2 workers or none" in why
 
 
-async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site) -> None:
+async def test_impossible_written_workers_are_reverted(site: Site) -> None:
     site.write(FIRST, sleeper(gpus=2), suspended=True)
     await site.has(FIRST)
     site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 9))
@@ -269,7 +269,7 @@ async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site)
     assert "need 18 GPUs and can never run: the pool has" in site.store.kept[FIRST]
 
 
-async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -> None:
+async def test_written_priority_changes_queue_order(site: Site) -> None:
     site.write(FIRST, sleeper(gpus=4))
     await site.has(FIRST)
     await reached(site.pool, FIRST, State.RUNNING)
@@ -285,7 +285,7 @@ async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -
     assert site.pool.jobs.detail(ADMIN, SECOND).job.state is State.QUEUED
 
 
-async def test_a_name_that_is_written_is_that_of_the_job(site: Site) -> None:
+async def test_written_name_renames_job(site: Site) -> None:
     site.write(FIRST, sleeper(name="old"))
     await site.has(FIRST)
     site.store.inbox.put_nowait(FieldWritten(FIRST, "name", "new"))
@@ -297,11 +297,11 @@ async def test_a_name_that_is_written_is_that_of_the_job(site: Site) -> None:
     assert "keeps its name" in site.store.kept[FIRST]
 
 
-async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_there(
+async def test_deleted_lease_object_is_restored_while_server_exists(
     site: Site,
 ) -> None:
     lease = await site.pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
-    for servers in (None, (HubServer("susan", "", ready=False),)):  # not known yet; starting
+    for servers in (None, (HubServer("susan", "", ready=False),)):  # unknown; starting
         site.hub.known_servers = servers
         site.store.inbox.put_nowait(LeaseGone(lease.id))
         async with asyncio.timeout(PATIENCE_S):

@@ -1,4 +1,4 @@
-"""The service is killed with SIGKILL at named points and opened again: all converges."""
+"""The service is killed with SIGKILL at named points, and recovers when opened again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINTS = [
 
 
 async def killed_at(state: Path, point: str) -> list[str]:
-    """Run the story until it is killed there; return the ids that were acknowledged."""
+    """Run the story until it is killed at the point; return the acknowledged job IDs."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", crashing.__name__, str(state), point),
         env={**os.environ, "PYTHONPATH": FOLDER},
@@ -38,9 +38,7 @@ async def killed_at(state: Path, point: str) -> list[str]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_story_that_was_cut_anywhere_ends_as_it_would_have(
-    tmp_path: Path, point: str
-) -> None:
+async def test_killed_service_recovers_at_any_point(tmp_path: Path, point: str) -> None:
     accepted = await killed_at(tmp_path, point)
     async with opened(crashing.make(tmp_path)) as pool:
         known = {job.id for job in pool.jobs.select(ADMIN, all=True)}

@@ -1,4 +1,4 @@
-"""Who waits for a bench has a place in line: kept, told, given up and served in turn (R2)."""
+"""The bench queue: positions are kept, shown, given up and served in order (R2)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from benchpool_support.waiting import until_async
 pytestmark = pytest.mark.slow
 
 
-async def test_those_in_line_are_served_by_the_time_of_their_first_question(
+async def test_bench_queue_is_first_come_first_served(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
@@ -54,7 +54,7 @@ async def test_those_in_line_are_served_by_the_time_of_their_first_question(
         assert (await asked_until_held(pool, line("zoe", gpus=2))).id == zoe.id
 
 
-async def test_after_a_restart_everybody_has_the_same_place(tmp_path: Path) -> None:
+async def test_bench_queue_order_survives_restart(tmp_path: Path) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
     pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
     async with opened(pool):
@@ -74,7 +74,7 @@ async def test_after_a_restart_everybody_has_the_same_place(tmp_path: Path) -> N
         assert place(await pool.benches.wait_in_line(HUB, back)).position == 2
 
 
-async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path: Path) -> None:
+async def test_lease_of_forgotten_start_is_released(tmp_path: Path) -> None:
     clock, directory = FakeClock(), StaticDirectory(known_servers=())
     pool = make_pool(
         tmp_path,
@@ -86,7 +86,7 @@ async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path
     async with opened(pool):
         held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
         place(await pool.benches.wait_in_line(HUB, line("jemma")))
-        # The Hub is killed: it forgets that start, and comes back without it.
+        # The Hub is killed and restarts without that start.
         await pool.benches.release(HUB, held.id)
         await until_async(lambda: pool.benches.leases(HUB))
         for passed in (0.0, GONE_S + 1):
@@ -96,7 +96,7 @@ async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path
         assert pool.benches.leases(HUB) == []
 
 
-async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
+async def test_bench_queue_shows_users_only_their_own_entry(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
@@ -119,7 +119,7 @@ async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
         assert pool.benches.line(ADMIN) == []
 
 
-async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(
+async def test_silent_client_is_skipped_then_removed_from_bench_queue(
     tmp_path: Path,
 ) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
@@ -136,7 +136,7 @@ async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(
         await pool.benches.release(HUB, held.id)
 
 
-async def test_who_leaves_the_line_calls_nothing_back(tmp_path: Path) -> None:
+async def test_client_leaving_bench_queue_gets_no_lease(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
@@ -148,7 +148,7 @@ async def test_who_leaves_the_line_calls_nothing_back(tmp_path: Path) -> None:
         assert pool.benches.leases(ADMIN) == []
 
 
-async def test_a_question_that_is_still_held_does_not_bring_back_who_has_left(
+async def test_held_request_does_not_requeue_departed_client(
     tmp_path: Path,
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
@@ -164,7 +164,7 @@ async def test_a_question_that_is_still_held_does_not_bring_back_who_has_left(
         assert pool.benches.leases(ADMIN) == []
 
 
-async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Path) -> None:
+async def test_direct_reservation_cannot_skip_bench_queue(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         jobs = [await pool.jobs.submit(JOE, sleeper()) for _ in range(2)]
@@ -181,7 +181,7 @@ async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Pa
         assert len(jobs) == 2
 
 
-async def test_a_small_wish_gets_what_a_larger_one_before_it_cannot_use(tmp_path: Path) -> None:
+async def test_small_bench_request_uses_gpus_too_few_for_larger(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         await pool.benches.wait_in_line(HUB, line("susan"))
@@ -189,7 +189,7 @@ async def test_a_small_wish_gets_what_a_larger_one_before_it_cannot_use(tmp_path
         assert lease(await pool.benches.wait_in_line(HUB, line("jemma"))).gpus == ["GPU-1"]
 
 
-async def test_nobody_waits_in_line_for_more_than_the_quota(tmp_path: Path) -> None:
+async def test_bench_queue_refuses_request_over_quota(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         with pytest.raises(Refused) as caught:
@@ -197,7 +197,7 @@ async def test_nobody_waits_in_line_for_more_than_the_quota(tmp_path: Path) -> N
         assert caught.value.code == "build-quota"
 
 
-async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: Path) -> None:
+async def test_bench_start_estimate_needs_enough_ended_leases(tmp_path: Path) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
     pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
     async with opened(pool):
@@ -215,14 +215,14 @@ async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: P
         assert told.earliest is not None
         now = datetime.fromtimestamp(clock.now(), UTC)
         assert (told.earliest - now, told.likely - now) == (timedelta(seconds=500),) * 2
-        assert told.latest is None  # five leases are too few to say nine in ten
+        assert told.latest is None  # five leases are too few for a 90 % bound
         assert told.basis == "learned from 5 earlier bench leases"
 
 
-async def test_a_later_start_of_a_server_takes_its_place_over_from_one_that_still_asks(
+async def test_later_server_start_inherits_bench_queue_position(
     tmp_path: Path,
 ) -> None:
-    # The Hub was killed while it asked; another asks before the first connection is known to end.
+    # The killed Hub's request is still open when the restarted Hub sends its own.
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         other = lease(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2)))

@@ -1,4 +1,4 @@
-"""Lists of many jobs are read in parts, and searched by words."""
+"""Lists of many jobs are read in pages and searched by words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleepe
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_the_self_test_of_a_start_is_nobodys(tmp_path: Path) -> None:
+async def test_self_test_job_is_restricted_and_hidden(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         test = replace(
             sleeper(),
@@ -37,7 +37,7 @@ async def test_the_self_test_of_a_start_is_nobodys(tmp_path: Path) -> None:
         assert pool.jobs.detail(ADMIN, taken.id[:8]).job.id == taken.id
 
 
-async def test_parts_follow_each_other_and_words_are_found_in_what_people_see(
+async def test_job_list_is_paged_and_searchable(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:

@@ -1,4 +1,4 @@
-"""``peek``: what a running job does, for those who may see its log."""
+"""``peek``: stacks and log of a running job, for users who may see its log."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 def doing(pid: int, frame: str) -> WorkerStacks:
-    """Return a worker with one process in a frame."""
+    """Return the stacks of a worker with one process in a frame."""
     threads = [ThreadStack("MainThread", [frame])]
     return WorkerStacks([ProcessStacks(pid, f"python train.py --rank {pid}", "py-spy", threads)])
 
 
 class SeenThrough(ScriptedRuntime):
-    """Workers that can be looked into; the last one is elsewhere than the others."""
+    """Workers with readable stacks; the frame of the last worker differs."""
 
     looks = 0
 
@@ -41,7 +41,7 @@ class SeenThrough(ScriptedRuntime):
         return 14
 
 
-async def test_equal_workers_stand_together_and_two_looks_at_once_are_one(tmp_path: Path) -> None:
+async def test_peek_groups_equal_workers_and_shares_concurrent_requests(tmp_path: Path) -> None:
     runtime = SeenThrough(devices(12))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper(workers=8))
@@ -58,7 +58,7 @@ async def test_equal_workers_stand_together_and_two_looks_at_once_are_one(tmp_pa
             await pool.inside.peeks.peek(JOE, job.id)
 
 
-async def test_a_job_that_does_not_run_is_refused_in_words(tmp_path: Path) -> None:
+async def test_peek_at_ended_job_is_refused(tmp_path: Path) -> None:
     runtime = SeenThrough(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
@@ -70,7 +70,7 @@ async def test_a_job_that_does_not_run_is_refused_in_words(tmp_path: Path) -> No
             await pool.inside.peeks.peek(SUSAN, job.id)
 
 
-async def test_an_agent_hears_of_a_look_and_its_answer_is_the_answer(tmp_path: Path) -> None:
+async def test_peek_returns_stacks_from_agent(tmp_path: Path) -> None:
     worker = WorkerId("j", 1, 0)
     agents = AgentApi(Folders(tmp_path), print, ended=lambda _: False, log_bytes=1)
     asking = asyncio.create_task(agents.notice(worker, "", 30.0, looked=0))
@@ -78,12 +78,12 @@ async def test_an_agent_hears_of_a_look_and_its_answer_is_the_answer(tmp_path: P
     assert await asking == PendingLook(1)
     agents.looked(worker, doing(5, "fit (train.py:1)"))
     assert await looking == doing(5, "fit (train.py:1)")
-    # It has answered that one; an agent of an earlier version is never told.
+    # The agent has answered this request; an agent of an earlier version gets none.
     assert await agents.notice(worker, "", 0.0, looked=1) is None
     assert await agents.notice(worker, "", 0.0) is None
 
 
-async def test_a_worker_that_ends_meanwhile_is_not_waited_for(tmp_path: Path) -> None:
+async def test_peek_returns_when_worker_ends(tmp_path: Path) -> None:
     worker = WorkerId("j", 1, 0)
     agents = AgentApi(Folders(tmp_path), print, ended=lambda _: False, log_bytes=1)
     looking = asyncio.create_task(agents.stacks(worker))

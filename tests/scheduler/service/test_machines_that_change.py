@@ -1,4 +1,4 @@
-"""What changes at a machine is seen when the runtime hears of it, not at the next look."""
+"""Changes of machines are shown on the runtime's event, before the next poll."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from benchpool_support.waiting import PATIENCE_S, until_async
 
 
 class HearingRuntime(ScriptedRuntime):
-    """One that tells when its machines have changed."""
+    """Runtime that reports when its machines have changed."""
 
     def __init__(self) -> None:
         super().__init__(devices(9))
@@ -40,7 +40,7 @@ class HearingRuntime(ScriptedRuntime):
         self.news.clear()
 
 
-async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
+async def test_broken_gpu_is_shown_on_runtime_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slow_timer, "LOOK_S", 3600.0)
@@ -55,9 +55,7 @@ async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
 
 
 @pytest.mark.parametrize("state", [DeviceState.BROKEN, DeviceState.FOREIGN])
-async def test_a_job_that_waits_for_gpus_that_are_away_is_not_called_too_large(
-    tmp_path: Path, state: DeviceState
-) -> None:
+async def test_reason_counts_temporarily_unusable_gpus(tmp_path: Path, state: DeviceState) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         blocker = await pool.jobs.submit(JOE, sleeper(gpus=1))

@@ -1,4 +1,4 @@
-"""What happens is made into JSON once for all who may see it, and told to many in pieces."""
+"""Events are encoded as JSON once for all readers with access, and sent in batches."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ MANY = 5 * FEW
 
 @dataclass
 class Reader:
-    """A listener that keeps what it is told.
+    """A listener that keeps the events it receives.
 
     Attributes:
-        stuck: It cannot take more until ``free``. ``fails``: it cannot be told at all.
+        stuck: Whether the reader takes no more events until ``free`` is called.
+        fails: Whether sending events to the reader raises.
     """
 
     pieces: list[Sequence[FeedEvent]] = field(default_factory=list)
@@ -91,23 +92,23 @@ def as_they_are(entries: Sequence[FeedEntry]) -> list[FeedEvent]:
     return [FeedEvent(entry.seq, entry.kind, entry.job.encode()) for entry in entries]
 
 
-async def test_all_who_may_see_a_job_are_told_the_very_same_bytes(tmp_path: Path) -> None:
+async def test_readers_share_encoded_event_bytes(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         start = pool.feed.seq
         job = await pool.jobs.submit(SUSAN, sleeper())
-        await reached(pool, job.id, State.RUNNING)  # else it may change between two readers
+        await reached(pool, job.id, State.RUNNING)  # otherwise it may change between two readers
         callers = [*(Caller(f"root{n}", admin=True) for n in range(50)), ADMIN, SUSAN]
         told = []
         for caller in callers:
             events = pool.events.follow(caller, after=start)
-            # the pool may have changed, too, and be told of first
+            # The feed may contain an event of the pool first.
             told.append(await anext(event.data async for event in events if event.kind == "job"))
             await events.aclose()
         assert json.loads(told[0])["id"] == job.id
         assert {id(data) for data in told} == {id(told[0])}
 
 
-async def test_what_is_told_is_never_older_than_the_job(tmp_path: Path) -> None:
+async def test_event_shows_current_job_state(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         start = pool.feed.seq
         full = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
@@ -120,7 +121,7 @@ async def test_what_is_told_is_never_older_than_the_job(tmp_path: Path) -> None:
                 await pool.jobs.act(SUSAN, job.id, "cancel")
 
 
-async def test_nobody_is_told_what_others_alone_may_see(tmp_path: Path) -> None:
+async def test_events_of_invisible_jobs_are_withheld(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         start = pool.feed.seq
         job = await pool.jobs.submit(SUSAN, sleeper())
@@ -135,7 +136,7 @@ async def test_nobody_is_told_what_others_alone_may_see(tmp_path: Path) -> None:
         assert not any(job.id in data for data in seen[JOE.name])
 
 
-async def test_those_who_may_see_none_of_the_jobs_of_a_piece_are_told_one_and_the_same(
+async def test_readers_without_visible_jobs_share_one_batch(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
@@ -155,7 +156,7 @@ async def test_those_who_may_see_none_of_the_jobs_of_a_piece_are_told_one_and_th
         assert "job" in {event.kind for event in first[-1]}
 
 
-async def test_an_entry_is_rendered_once_for_all_who_may_see_it_in_whichever_piece_it_stands(
+async def test_feed_entry_is_encoded_once_for_all_readers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered: list[str] = []
@@ -171,7 +172,7 @@ async def test_an_entry_is_rendered_once_for_all_who_may_see_it_in_whichever_pie
         jobs = [(await pool.jobs.submit(who, sleeper())).id for who in (SUSAN, JOE, SUSAN)]
         for job in jobs:
             await reached(pool, job, State.RUNNING)
-        # One change of one job at a time, as far as the readers are concerned.
+        # The feed collapses the changes of a job to one entry.
         seqs = [entry.seq for entry in pool.feed.since(start)]
         monkeypatch.setattr(JobViews, "encoded", counted)
         for after in (start, *seqs[:-1]):
@@ -195,7 +196,7 @@ async def test_an_entry_is_rendered_once_for_all_who_may_see_it_in_whichever_pie
 
 @dataclass
 class Stage:
-    """A feed of its own, and who reads it; what is told are names of jobs."""
+    """A separate feed with readers; each event is the name of a job."""
 
     feed: Feed = field(default_factory=lambda: Feed(first=0))
     sight: Visibility = field(default_factory=everybody)
@@ -211,7 +212,7 @@ class Stage:
             yield
 
 
-async def test_many_readers_are_told_of_many_changes_in_few_pieces() -> None:
+async def test_changes_reach_many_readers_in_few_batches() -> None:
     stage, readers = Stage(), [Reader() for _ in range(MANY)]
     changes = [f"job{number}" for number in range(40)]
     with stage.read_by(readers):
@@ -226,7 +227,7 @@ async def test_many_readers_are_told_of_many_changes_in_few_pieces() -> None:
         assert len(reader.pieces) <= 3
 
 
-async def test_one_that_cannot_take_more_is_told_the_rest_when_it_can_and_delays_nobody() -> None:
+async def test_slow_reader_catches_up_without_delaying_readers() -> None:
     stage, slow, others = Stage(), Reader(), [Reader() for _ in range(MANY)]
     with stage.read_by([slow, *others]):
         slow.stuck = True
@@ -243,7 +244,7 @@ async def test_one_that_cannot_take_more_is_told_the_rest_when_it_can_and_delays
     assert [(event.seq, event.data) for event in slow.events] == [(2, b"b"), (3, b"a")]
 
 
-async def test_one_that_was_away_for_long_is_told_everything_in_pieces() -> None:
+async def test_backlog_is_sent_in_bounded_batches() -> None:
     stage, reader = Stage(), Reader()
     for number in range(3 * TURN + 7):
         stage.feed.add("job", f"job{number}")
@@ -253,7 +254,7 @@ async def test_one_that_was_away_for_long_is_told_everything_in_pieces() -> None
 
 
 @pytest.mark.expected_errors("could not be told")
-async def test_one_that_cannot_be_told_ends_alone() -> None:
+async def test_failing_reader_ends_alone() -> None:
     stage, broken, other = Stage(), Reader(), Reader()
     broken.fails = True
     with stage.read_by([broken, other]):
@@ -263,7 +264,7 @@ async def test_one_that_cannot_be_told_ends_alone() -> None:
         assert not other.ended.is_set()
 
 
-async def test_whoever_comes_later_is_told_from_then_on_and_a_number_not_known_is_a_reset() -> None:
+async def test_new_reader_starts_now_and_unknown_number_resets() -> None:
     stage, first, later, lost = Stage(), Reader(), Reader(), Reader()
     stage.feed.add("job", "a")
     with stage.read_by([first]):
@@ -277,7 +278,7 @@ async def test_whoever_comes_later_is_told_from_then_on_and_a_number_not_known_i
     assert [event.data for event in later.events] == [b"b"]
 
 
-async def test_a_closed_feed_ends_all_readers() -> None:
+async def test_closed_feed_ends_all_readers() -> None:
     stage, readers = Stage(), [Reader() for _ in range(60 * FEW)]
     with stage.read_by(readers):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A job that was paused is one run of its tracker: each attempt has the same names."""
+"""A paused job is one run of its tracker: each attempt has the same names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def names(given: dict[str, str], worker: int = 0, base_url: str = "") -> dict[st
     return {name: text for name, text in found.items() if given.get(name) != text}
 
 
-def test_the_first_worker_has_the_jobs_id_and_page() -> None:
+def test_first_worker_gets_run_id_and_job_url() -> None:
     assert names({}, base_url="https://hub.example/services/benchpool/") == {
         "WANDB_RUN_ID": ID,
         "WANDB_RESUME": "allow",
@@ -33,23 +33,23 @@ def test_the_first_worker_has_the_jobs_id_and_page() -> None:
 
 
 @pytest.mark.parametrize("base_url", ["", "/services/benchpool"])
-def test_a_path_alone_is_no_address(base_url: str) -> None:
+def test_job_url_requires_absolute_base_url(base_url: str) -> None:
     found = names({}, base_url=base_url)
     assert "BENCHPOOL_JOB_URL" not in found
     assert found["WANDB_NOTES"] == "Job jjjjjjjj of benchpool"
 
 
 @pytest.mark.parametrize("given", [{"WANDB_RUN_ID": "mine"}, {"WANDB_RESUME": "never"}])
-def test_who_chooses_a_run_of_his_own_keeps_it(given: dict[str, str]) -> None:
+def test_chosen_run_id_is_kept(given: dict[str, str]) -> None:
     assert {"WANDB_RUN_ID", "WANDB_RESUME"}.isdisjoint(names(given))
 
 
-def test_whatever_else_is_set_stays() -> None:
+def test_preset_tracker_variables_are_kept() -> None:
     given = {"WANDB_NAME": "a", "WANDB_NOTES": "b", "WANDB_DIR": ".", "TENSORBOARD_LOGGING_DIR": ""}
     assert set(names(given)) == {"WANDB_RUN_ID", "WANDB_RESUME"}
 
 
-def test_the_other_workers_are_no_runs_unless_the_job_says_so() -> None:
+def test_wandb_is_disabled_for_further_workers_by_default() -> None:
     assert names({}, worker=1) == {"WANDB_MODE": "disabled"}
     for chosen in ({"WANDB_MODE": "online"}, {"WANDB_RUN_ID": "shared"}, {"WANDB_DISABLED": ""}):
         assert names(chosen, worker=1) == {}

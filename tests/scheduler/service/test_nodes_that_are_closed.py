@@ -1,4 +1,4 @@
-"""Drain, note and maintenance window: nothing new starts there, and who waits is told why."""
+"""Drain, note and maintenance window of nodes: they block starts, and waiting jobs show why."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ NEW_DISK = NodeReason("new disk")
 
 
 class PromptRuntime(ScriptedRuntime):
-    """Workers run as soon as they are told to."""
+    """Runtime whose workers run as soon as they are launched."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__((*machine("n1", gpus=2), *machine("n2", gpus=2)), start_at_once=False)
         self._clock = clock
 
     async def run_worker(self, launch: Launch) -> None:
-        """Note the launch, and begin."""
+        """Record the launch, and begin."""
         await super().run_worker(launch)
         self.begin(launch.worker, self._clock.now())
 
@@ -87,7 +87,7 @@ def window(
 
 
 async def placed(pool: Pool, **asked: object) -> tuple[Job, set[str]]:
-    """Send a job; return it when it runs or has a reason to wait, and where it runs."""
+    """Submit a job; return it once it runs or has a wait reason, and the nodes it runs on."""
     job = await decided(pool, (await pool.jobs.submit(SUSAN, sleeper(**asked))).id)
     attempts = pool.jobs.detail(ADMIN, job.id).attempts
     held = pool.ledger.counters.holders
@@ -95,13 +95,13 @@ async def placed(pool: Pool, **asked: object) -> tuple[Job, set[str]]:
 
 
 async def over(pool: Pool, job: Job) -> None:
-    """Let a job end well."""
+    """Let a job succeed."""
     assert isinstance(pool.runtime, ScriptedRuntime)
     pool.runtime.end(next(it for it in pool.runtime.launched if it.job == job.id))
     await reached(pool, job.id, State.SUCCEEDED)
 
 
-async def test_nothing_starts_on_a_node_that_drains_and_what_runs_goes_on(pool: Pool) -> None:
+async def test_drained_node_takes_no_start_and_keeps_running_jobs(pool: Pool) -> None:
     ran, at = await placed(pool, gpus=2)
     (busy,) = at
     await pool.nodes.drain(ADMIN, busy, NEW_DISK)
@@ -123,7 +123,7 @@ async def test_nothing_starts_on_a_node_that_drains_and_what_runs_goes_on(pool: 
     assert node(pool, busy).intake is NodeIntake.OPEN
 
 
-async def test_who_could_run_nowhere_else_is_told_that_the_nodes_are_closed(pool: Pool) -> None:
+async def test_reason_names_drained_nodes(pool: Pool) -> None:
     for name in ("n1", "n2"):
         await pool.nodes.drain(ADMIN, name, NEW_DISK)
     job, _ = await placed(pool, gpus=2)
@@ -138,7 +138,7 @@ async def test_who_could_run_nowhere_else_is_told_that_the_nodes_are_closed(pool
     assert "drains (new disk)" in preview.text
 
 
-async def test_before_a_window_only_jobs_start_that_end_earlier(pool: Pool) -> None:
+async def test_maintenance_window_admits_only_shorter_jobs(pool: Pool) -> None:
     await pool.nodes.drain(ADMIN, "n2", NodeReason("no fan"))
     await pool.nodes.maintain(ADMIN, "n1", window(pool, 3599))
     open_ended, _ = await placed(pool, gpus=1)
@@ -155,7 +155,7 @@ async def test_before_a_window_only_jobs_start_that_end_earlier(pool: Pool) -> N
         assert waits.reason.remedy.startswith("It would start now on n1 with a time limit of 59 ")
 
 
-async def test_a_shorter_time_limit_does_what_the_reason_advises(pool: Pool) -> None:
+async def test_advised_time_limit_starts_job_before_maintenance(pool: Pool) -> None:
     await pool.nodes.drain(ADMIN, "n2", NodeReason("no fan"))
     await pool.nodes.maintain(ADMIN, "n1", window(pool, 3600))
     waits, _ = await placed(pool, gpus=1)
@@ -165,10 +165,10 @@ async def test_a_shorter_time_limit_does_what_the_reason_advises(pool: Pool) -> 
     await until_job(pool, waits.id, lambda job: job.state is not State.QUEUED)
 
 
-async def test_a_window_closes_the_node_when_it_begins_and_opens_it_when_it_ends(
+async def test_maintenance_window_closes_and_reopens_node(
     tmp_path: Path,
 ) -> None:
-    """Nothing but time passes."""
+    """Only time passes."""
 
     def closed(job: Job) -> bool:
         return job.reason is not None and "n1 is in maintenance until 20" in job.reason.text
@@ -184,9 +184,7 @@ async def test_a_window_closes_the_node_when_it_begins_and_opens_it_when_it_ends
         assert node(pool, "n1").window is None
 
 
-async def test_a_job_that_could_start_is_kept_off_as_the_window_comes_nearer(
-    pool: Pool, clock: FakeClock
-) -> None:
+async def test_approaching_maintenance_window_blocks_job(pool: Pool, clock: FakeClock) -> None:
     await pool.nodes.drain(ADMIN, "n2", NodeReason("no fan"))
     first, _ = await placed(pool, gpus=2)
     waits, _ = await placed(pool, gpus=2, time_limit_s=60)
@@ -195,7 +193,7 @@ async def test_a_job_that_could_start_is_kept_off_as_the_window_comes_nearer(
     before = pool.jobs.detail(ADMIN, waits.id).job.reason
     assert before is not None
     assert before.code != "nodes-closed"
-    clock.pass_s(2)  # the time that changes the answer, and nothing else does
+    clock.pass_s(2)  # only the passed time changes the answer
     await over(pool, first)
 
     def told(job: Job) -> bool:
@@ -204,7 +202,7 @@ async def test_a_job_that_could_start_is_kept_off_as_the_window_comes_nearer(
     assert (await until_job(pool, waits.id, told)).state is State.QUEUED
 
 
-async def test_how_many_jobs_may_go_on_beyond_the_beginning_is_told(pool: Pool) -> None:
+async def test_node_shows_jobs_unfinished_at_maintenance(pool: Pool) -> None:
     _, at = await placed(pool, gpus=1, time_limit_s=60)
     _, other = await placed(pool, gpus=1)
     for name in ("n1", "n2"):
@@ -215,7 +213,7 @@ async def test_how_many_jobs_may_go_on_beyond_the_beginning_is_told(pool: Pool) 
     assert at
 
 
-async def test_no_bench_starts_on_a_closed_node_and_who_waits_is_told(pool: Pool) -> None:
+async def test_drained_node_takes_no_bench(pool: Pool) -> None:
     await pool.nodes.drain(ADMIN, "n1", NEW_DISK)
     held = await pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
     assert held.gpus[0].startswith("n2/")
@@ -230,7 +228,7 @@ async def test_no_bench_starts_on_a_closed_node_and_who_waits_is_told(pool: Pool
     assert held.gpus[0].startswith("n2/")
 
 
-async def test_what_was_said_is_there_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+async def test_node_drain_note_and_window_survive_restart(tmp_path: Path, clock: FakeClock) -> None:
     async with opened(two_machines(tmp_path, clock)) as pool:
         await pool.nodes.drain(ADMIN, "n1", NEW_DISK)
         await pool.nodes.note(ADMIN, "n1", NodeNote("fan is\nloud"))
@@ -244,7 +242,7 @@ async def test_what_was_said_is_there_after_a_restart(tmp_path: Path, clock: Fak
         assert node(pool, "n1").note == "fan is loud"
 
 
-async def test_refusals_name_the_machines_the_times_and_who_may(pool: Pool) -> None:
+async def test_invalid_node_actions_are_refused(pool: Pool) -> None:
     with pytest.raises(NotFound, match="The pool has no machine n3; it has n1, n2"):
         await pool.nodes.drain(ADMIN, "n3", NEW_DISK)
     with pytest.raises(Forbidden):

@@ -1,4 +1,4 @@
-"""What was measured of a job is kept with it when it ends, and its note outlives the samples."""
+"""Measured use is kept with an ended job, and outlives the samples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def idle(gpu: str, now: float) -> GpuSample:
 
 
 def made(state: Path, clock: FakeClock, every_s: float = 3600.0) -> Pool:
-    """Return a pool that is measured when a test says so; what it is told is every 10 s."""
+    """Return a pool that is measured only on request, with a nominal interval of 10 s."""
     sampler = ScriptedSampler(idle)
     pool = make_pool(
         state, clock=clock, runtime=ScriptedRuntime(REAL), sampling=Sampling(sampler, every_s)
@@ -60,7 +60,7 @@ async def pool(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Pool]:
 
 
 async def ran(pool: Pool, clock: FakeClock, ticks: int = 40) -> Job:
-    """Let a job run for so many samples and end."""
+    """Run a job for the given number of samples; return it after its end."""
     assert isinstance(pool.runtime, ScriptedRuntime)
     job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
     await reached(pool, job.id, State.RUNNING)
@@ -74,12 +74,12 @@ async def ran(pool: Pool, clock: FakeClock, ticks: int = 40) -> Job:
 
 
 async def noted(pool: Pool, job: Job) -> JobUsage:
-    """Wait until what was measured is kept."""
+    """Wait until the measured use of a job is stored, and return it."""
     await until_job(pool, job.id, lambda _: pool.jobs.usage(ADMIN, job.id).measured is not None)
     return pool.jobs.usage(SUSAN, job.id)
 
 
-async def test_it_is_there_when_the_job_has_ended(pool: Pool, clock: FakeClock) -> None:
+async def test_usage_is_available_after_job_end(pool: Pool, clock: FakeClock) -> None:
     job = await ran(pool, clock)
     found = await noted(pool, job)
     assert found.rule == "never-used"
@@ -92,9 +92,7 @@ async def test_it_is_there_when_the_job_has_ended(pool: Pool, clock: FakeClock) 
     assert pool.jobs.detail(SUSAN, job.id).usage == found
 
 
-async def test_it_is_there_when_the_samples_are_gone_and_after_a_restart(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_usage_survives_restart_and_loss_of_samples(tmp_path: Path, clock: FakeClock) -> None:
     async with opened(made(tmp_path, clock)) as pool:
         job = await ran(pool, clock)
         before = await noted(pool, job)
@@ -104,7 +102,7 @@ async def test_it_is_there_when_the_samples_are_gone_and_after_a_restart(
         assert pool.jobs.usage(SUSAN, job.id) == before
 
 
-async def test_what_a_restart_cut_off_is_made_up(
+async def test_usage_missed_by_restart_is_computed_later(
     tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def killed(jobs: object) -> None:
@@ -120,13 +118,13 @@ async def test_what_a_restart_cut_off_is_made_up(
         assert (await noted(pool, job)).rule == "never-used"
 
 
-async def test_whoever_may_not_see_a_job_may_not_see_its_use(pool: Pool, clock: FakeClock) -> None:
+async def test_usage_of_invisible_job_is_not_found(pool: Pool, clock: FakeClock) -> None:
     job = await ran(pool, clock, 1)
     with pytest.raises(NotFound):
         pool.jobs.usage(JOE, job.id)
 
 
-async def test_before_the_end_there_is_none(pool: Pool) -> None:
+async def test_usage_of_running_job_is_refused(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
     with pytest.raises(Refused, match="told when it has ended") as refused:
@@ -135,7 +133,7 @@ async def test_before_the_end_there_is_none(pool: Pool) -> None:
     assert pool.jobs.detail(SUSAN, job.id).usage is None
 
 
-async def test_where_nothing_is_measured_that_is_said(tmp_path: Path) -> None:
+async def test_usage_without_measurements_reports_none(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, sampling=Sampling(NoSampler(), 0.0))) as pool:
         job = await pool.jobs.submit(SUSAN, python_job("pass"))
         await reached(pool, job.id, State.SUCCEEDED)
@@ -144,7 +142,7 @@ async def test_where_nothing_is_measured_that_is_said(tmp_path: Path) -> None:
         assert (found.text, found.figures) == ("What it used was not measured.", [])
 
 
-async def test_a_database_that_cannot_be_read_leaves_jobs_alone(
+async def test_unreadable_telemetry_leaves_job_intact(
     pool: Pool, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(job: str) -> None:

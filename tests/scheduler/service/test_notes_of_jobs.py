@@ -1,4 +1,4 @@
-"""What people write about a job stays with it, at any time, and goes only when they say so."""
+"""Notes that users write about jobs: allowed in each state, and kept until removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, slee
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_a_note_is_kept_over_a_restart_also_of_a_job_that_has_ended(tmp_path: Path) -> None:
+async def test_note_of_ended_job_survives_restart(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
@@ -29,7 +29,7 @@ async def test_a_note_is_kept_over_a_restart_also_of_a_job_that_has_ended(tmp_pa
         assert (await pool.jobs.act(SUSAN, job.id, "note", JobNote())).note == ""
 
 
-async def test_who_may_not_see_a_job_writes_no_note_on_it(tmp_path: Path) -> None:
+async def test_note_on_invisible_job_is_refused(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
         with pytest.raises(NotFound):

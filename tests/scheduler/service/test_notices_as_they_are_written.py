@@ -1,4 +1,4 @@
-"""Who gives way is told when its own notice is durable, not when that of the last one is."""
+"""A preempted job gets its notice once its own record is durable, before those of later jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, slee
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_path: Path) -> None:
+async def test_notice_is_sent_when_its_own_record_is_durable(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         jobs = [await pool.jobs.submit(SUSAN, sleeper()) for _ in range(6)]
@@ -36,7 +36,7 @@ async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_pa
         async with asyncio.timeout(120):
             ((first, notice),) = await runtime.until_noticed(1)
             assert (first.job, notice.kind) == (told[0], "pause")
-            # What it says meanwhile is heard when the pass is over.
+            # Its end is processed after the pass.
             runtime.end(first, 143)
             room.set()
             await runtime.until_noticed(2)

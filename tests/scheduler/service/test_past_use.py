@@ -1,4 +1,4 @@
-"""What was used above quota is counted, fades by the half-life and outlives the service (R7)."""
+"""Use above quota is counted, decays with the half-life and survives restarts (R7)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def configuration(weight: float = 0.0) -> Configuration:
 
 
 @given(GPUS, TIMES, TIMES, HALF_LIVES)
-def test_splitting_an_interval_changes_nothing(
+def test_accrued_use_is_independent_of_splitting(
     gpus: float, first: float, second: float, half_life_s: float
 ) -> None:
     whole = accrued(gpus, first + second, half_life_s)
@@ -50,21 +50,19 @@ def test_splitting_an_interval_changes_nothing(
 
 
 @given(GPUS, HALF_LIVES)
-def test_one_half_life_halves_what_was_used(gpu_s: float, half_life_s: float) -> None:
+def test_past_use_halves_after_one_half_life(gpu_s: float, half_life_s: float) -> None:
     assert faded(gpu_s, half_life_s, half_life_s) == pytest.approx(gpu_s / 2)
 
 
 @given(GPUS, TIMES, HALF_LIVES)
-def test_use_counts_at_most_gpus_times_seconds_and_at_most_its_limit(
-    gpus: float, seconds: float, half_life_s: float
-) -> None:
+def test_accrued_use_is_bounded(gpus: float, seconds: float, half_life_s: float) -> None:
     found = accrued(gpus, seconds, half_life_s)
     assert 0 <= found <= gpus * seconds * (1 + 1e-9) + 1e-9
     assert found <= gpus * half_life_s / 0.6931 + 1e-9
 
 
 @given(st.lists(st.tuples(st.floats(0, DAY_S), st.integers(0, 50)), max_size=20), HALF_LIVES)
-def test_any_samples_between_changes_count_the_same(
+def test_past_use_is_independent_of_sampling(
     steps: list[tuple[float, int]], half_life_s: float
 ) -> None:
     often, seldom = UsageDecay(), UsageDecay()
@@ -77,7 +75,7 @@ def test_any_samples_between_changes_count_the_same(
         now += seconds
     often.sample(now, {}, half_life_s)
     seldom.sample(now, {}, half_life_s)
-    # Less than a GPU second is forgotten, at each sample.
+    # Each sample discards less than one GPU second.
     assert often.of("p") == pytest.approx(seldom.of("p"), rel=1e-9, abs=2.0 * len(steps) + 1)
 
 
@@ -95,7 +93,7 @@ def a_pool(folder: Path, clock: FakeClock, weight: float = 0.0) -> Pool:
     return make_pool(folder, configuration=configuration(weight), runtime=runtime, clock=clock)
 
 
-async def test_every_level_counts_what_it_holds_above_its_own_quota(tmp_path: Path) -> None:
+async def test_past_use_counts_gpus_above_quota_per_level(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
@@ -114,7 +112,7 @@ async def test_every_level_counts_what_it_holds_above_its_own_quota(tmp_path: Pa
         assert "joe" not in found
 
 
-async def test_past_use_fades_while_the_service_is_away(tmp_path: Path) -> None:
+async def test_past_use_decays_while_service_is_stopped(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
@@ -127,9 +125,7 @@ async def test_past_use_fades_while_the_service_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
-    tmp_path: Path, weight: float
-) -> None:
+async def test_snapshot_includes_past_use_only_with_weight(tmp_path: Path, weight: float) -> None:
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock, weight)) as pool:
         await over_quota(pool)

@@ -1,4 +1,4 @@
-"""What people do to jobs: pause, resume, cancel, in every state."""
+"""Actions of users on jobs: pause, resume and cancel, in every state."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
     await pool.close()
 
 
-async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_paused_job_waits_until_resumed(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
     pausing = await pool.jobs.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
@@ -58,7 +56,7 @@ async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
     assert again.attempt == 2
 
 
-async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: ScriptedRuntime) -> None:
+async def test_exit_0_during_pause_succeeds(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
     await pool.jobs.act(SUSAN, job.id, "pause")
@@ -66,9 +64,7 @@ async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: Scripte
     assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
 
 
-async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_resume_during_pause_requeues_job(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
     await pool.jobs.act(SUSAN, job.id, "pause")
@@ -77,7 +73,7 @@ async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
     assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
 
 
-async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
+async def test_cancel_completes_when_last_process_ends(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -94,9 +90,7 @@ async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
     assert (await pool.jobs.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
-async def test_a_cancel_outdoes_a_pause_that_is_under_way(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_cancel_overrides_pause_in_progress(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
     await pool.jobs.act(SUSAN, job.id, "pause")
@@ -107,7 +101,7 @@ async def test_a_cancel_outdoes_a_pause_that_is_under_way(
     await reached(pool, job.id, State.CANCELLED)
 
 
-async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Pool) -> None:
+async def test_queued_job_is_paused_and_cancelled_immediately(pool: Pool) -> None:
     await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     await decided(pool, job.id)
@@ -116,7 +110,7 @@ async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Po
     assert (await pool.jobs.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
-async def test_what_failed_is_said_with_the_jobs_name_and_signs_that_deceive_are_shown(
+async def test_failure_reason_names_job_and_escapes_characters(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="short"))
@@ -131,9 +125,7 @@ async def test_what_failed_is_said_with_the_jobs_name_and_signs_that_deceive_are
     assert failed.reason.numbers == {"exit_code": 1, "line": 2, "file": "train.py"}
 
 
-async def test_an_ended_job_refuses_every_verb_with_its_state(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_ended_job_refuses_every_action(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="short"))
     runtime.end((await runtime.until_launched(1))[0], 3)
     failed = await reached(pool, job.id, State.FAILED)
@@ -145,7 +137,7 @@ async def test_an_ended_job_refuses_every_verb_with_its_state(
         assert caught.value.code == "job-ended"
 
 
-async def test_a_preempted_job_that_its_user_pauses_stays_paused(
+async def test_preempted_job_paused_by_user_stays_paused(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     big = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
@@ -158,7 +150,7 @@ async def test_a_preempted_job_that_its_user_pauses_stays_paused(
     assert len(paused.preemptions) == 1
 
 
-async def test_a_real_process_that_ignores_its_notice_is_gone_after_the_grace(
+async def test_process_ignoring_notice_is_killed_after_grace(
     tmp_path: Path,
 ) -> None:
     from benchpool_support.pools import STORY, story

@@ -1,4 +1,4 @@
-"""People are told by webhook what becomes of their jobs, once, through restarts and faults."""
+"""Webhook notifications about jobs are sent once, through restarts and faults."""
 
 from __future__ import annotations
 
@@ -87,14 +87,12 @@ async def came(receiver: Receiver, number: int) -> list[str]:
 
 
 async def written(state: Path, id_: str) -> None:
-    """Wait until it is on disk that a message was told."""
+    """Wait until the delivery of a message is recorded on disk."""
     file = state / "scheduler" / subscription_files.TOLD
     await until_async(lambda: file.exists() and id_ in file.read_text())
 
 
-async def test_a_failure_is_told_once_and_a_restart_tells_it_not_again(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_failure_notifies_once_across_restart(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         await subscribe(pool, receiver)
         await pool.notifier.change(SUSAN, NotificationChange(events=[NotificationEvent.FAILED]))
@@ -111,12 +109,10 @@ async def test_a_failure_is_told_once_and_a_restart_tells_it_not_again(
     assert "Job later" in receiver.came[1].texts[0]
 
 
-async def test_failure_is_told_at_once_after_the_clock_went_back(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_failure_notifies_after_clock_moved_back(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         await subscribe(pool, receiver)
-        # As a clock leaves it that was two days ahead.
+        # State left by a clock that was two days ahead.
         ahead = time.time() + 2 * 24 * 3600.0
     record = tmp_path / "scheduler" / subscription_files.TOLD
     record.write_text(json.dumps({"sent": {"susan": [ahead - 20, ahead]}}))
@@ -128,7 +124,7 @@ async def test_failure_is_told_at_once_after_the_clock_went_back(
         assert "failed" in await came(receiver, 1)
 
 
-async def test_a_sweep_is_told_of_when_it_is_over_and_its_trials_are_not(
+async def test_sweep_notifies_at_end_instead_of_per_trial(
     tmp_path: Path, receiver: Receiver
 ) -> None:
     async with opened(pool_of(tmp_path)) as pool:
@@ -145,7 +141,7 @@ async def test_a_sweep_is_told_of_when_it_is_over_and_its_trials_are_not(
     assert len(receiver.came) == 1
 
 
-async def test_what_happened_while_nothing_could_be_sent_is_told_after_the_restart(
+async def test_pending_notifications_are_sent_after_restart(
     tmp_path: Path, receiver: Receiver
 ) -> None:
     async with opened(pool_of(tmp_path)) as pool:
@@ -159,9 +155,7 @@ async def test_what_happened_while_nothing_could_be_sent_is_told_after_the_resta
         assert sorted(await came(receiver, 1)) == ["failed", "started"]
 
 
-async def test_a_receiver_that_fails_is_asked_again_with_the_same_id(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_failed_delivery_is_retried_with_same_id(tmp_path: Path, receiver: Receiver) -> None:
     receiver.statuses += [500, 503]
     async with opened(pool_of(tmp_path)) as pool:
         pool.deliveries.again_s = (0.0, 0.01, 0.01)
@@ -173,9 +167,7 @@ async def test_a_receiver_that_fails_is_asked_again_with_the_same_id(
     assert [one.headers["X-Benchpool-Id"] for one in receiver.came[:3]] == [first] * 3
 
 
-async def test_one_that_stays_away_is_given_up_and_said_on_the_page(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_delivery_gives_up_and_shows_error(tmp_path: Path, receiver: Receiver) -> None:
     receiver.statuses += [500] * 9
     async with opened(pool_of(tmp_path)) as pool:
         pool.deliveries.again_s = (0.0, 0.01)
@@ -187,7 +179,7 @@ async def test_one_that_stays_away_is_given_up_and_said_on_the_page(
 
 
 @pytest.mark.expected_errors("a message to an address of susan failed")
-async def test_a_delivery_that_breaks_keeps_no_other_from_being_recorded(
+async def test_broken_delivery_does_not_block_other_addresses(
     tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(pool_of(tmp_path)) as pool:
@@ -210,7 +202,7 @@ async def test_a_delivery_that_breaks_keeps_no_other_from_being_recorded(
     assert second.reached is not None
 
 
-async def test_many_ends_are_no_storm(tmp_path: Path, receiver: Receiver) -> None:
+async def test_notifications_are_bundled(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         await subscribe(pool, receiver)
         for name in ("one", "two", "three"):
@@ -221,7 +213,7 @@ async def test_many_ends_are_no_storm(tmp_path: Path, receiver: Receiver) -> Non
         assert len(receiver.came) == 1
 
 
-async def test_a_broken_gpu_is_told_to_administrators_and_to_the_site_alone(
+async def test_broken_gpu_notifies_administrators_and_site_only(
     tmp_path: Path, receiver: Receiver
 ) -> None:
     runtime = ScriptedRuntime(devices(4))
@@ -245,9 +237,7 @@ async def test_a_broken_gpu_is_told_to_administrators_and_to_the_site_alone(
     assert len(receiver.came) == 1
 
 
-async def test_a_budget_that_is_used_up_is_told_to_the_leads(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+async def test_exhausted_budget_notifies_project_leads(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         new = NewAddress(receiver.url, SECRET)
         await pool.notifier.change(JOE, NotificationChange(add=new))
@@ -265,7 +255,7 @@ async def test_a_budget_that_is_used_up_is_told_to_the_leads(
     ]
 
 
-async def test_secrets_are_never_told_again(tmp_path: Path, receiver: Receiver) -> None:
+async def test_notification_secrets_are_never_shown(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path)) as pool:
         await subscribe(pool, receiver)
         (shown,) = pool.notifier.settings(SUSAN).addresses
@@ -276,7 +266,7 @@ async def test_secrets_are_never_told_again(tmp_path: Path, receiver: Receiver) 
     assert file.stat().st_mode & 0o077 == 0
 
 
-async def test_who_may_not_is_refused(tmp_path: Path, receiver: Receiver) -> None:
+async def test_invalid_notification_changes_are_refused(tmp_path: Path, receiver: Receiver) -> None:
     async with opened(pool_of(tmp_path, per_hour=1)) as pool:
         with pytest.raises(Forbidden, match="Only users"):
             await pool.notifier.change(HUB, NotificationChange(wait_s=5))
@@ -298,7 +288,7 @@ async def test_who_may_not_is_refused(tmp_path: Path, receiver: Receiver) -> Non
         assert ada.events == [NotificationEvent.GPU_BROKEN]
 
 
-async def test_a_file_of_the_site_that_is_wrong_is_reported(tmp_path: Path) -> None:
+async def test_invalid_notification_file_is_reported(tmp_path: Path) -> None:
     async with opened(pool_of(tmp_path, kind=["https"])) as pool:
         problem = pool.observed.now.problems["notifications"]
         assert "line 1: kind is not a known key" in problem
@@ -309,7 +299,7 @@ async def test_a_file_of_the_site_that_is_wrong_is_reported(tmp_path: Path) -> N
         assert "notifications" not in pool.observed.now.problems
 
 
-async def test_the_file_is_read_again_when_asked_and_a_wrong_one_leaves_the_old_one_in_force(
+async def test_notification_file_reload_keeps_old_settings_on_error(
     tmp_path: Path, receiver: Receiver
 ) -> None:
     file = tmp_path / "notifications.yaml"
@@ -321,7 +311,7 @@ async def test_the_file_is_read_again_when_asked_and_a_wrong_one_leaves_the_old_
         assert (await pool.notifier.reload(ADMIN)).changed
         assert not (await pool.notifier.reload(ADMIN)).changed
         await subscribe(pool, receiver)
-        # That it has started goes alone where the job does not fail in the same moment.
+        # Without failure in the same moment, the event "started" would be sent separately.
         await pool.notifier.change(SUSAN, NotificationChange(events=[NotificationEvent.FAILED]))
         file.write_text("kinds: [https]\nper_hour: many\n")
         with pytest.raises(InvalidInput, match="line 2: per_hour"):

@@ -1,4 +1,4 @@
-"""People are told what keeps a schedule from sending: a refusal, a pause, an owner who has gone."""
+"""Notifications about schedules that submit nothing: a refusal, a pause, or a missing owner."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def at_its_next_time(pool: Pool, clock: FakeClock, schedule: Schedule) -> 
     return pool.schedules.show(SUSAN, schedule.id)
 
 
-async def test_the_first_refusal_in_a_row_is_told_to_the_owner(
+async def test_first_schedule_refusal_notifies_owner(
     pool: Pool, clock: FakeClock, receiver: Receiver
 ) -> None:
     await subscribe(pool, receiver, SUSAN)
@@ -85,7 +85,7 @@ async def test_the_first_refusal_in_a_row_is_told_to_the_owner(
     assert await told(pool, receiver, 2) == [said, paused]
 
 
-async def test_a_pause_of_ones_own_is_not_told(
+async def test_pause_by_owner_sends_no_notification(
     pool: Pool, clock: FakeClock, receiver: Receiver
 ) -> None:
     await subscribe(pool, receiver, SUSAN)
@@ -101,7 +101,7 @@ async def test_a_pause_of_ones_own_is_not_told(
     assert again.paused_at is None
 
 
-async def test_administrators_are_told_of_an_owner_who_has_gone(
+async def test_missing_schedule_owner_notifies_administrators(
     pool: Pool, receiver: Receiver
 ) -> None:
     await subscribe(pool, receiver, ADMIN)

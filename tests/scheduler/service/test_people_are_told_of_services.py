@@ -1,4 +1,4 @@
-"""People are told once of a service whose replicas end again and again."""
+"""Users are notified once about a service whose replicas end repeatedly."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ async def pool(tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime) -> As
         yield pool
 
 
-async def test_the_first_failure_is_told_and_those_that_follow_are_not(
+async def test_first_replica_failure_notifies_owner_once(
     pool: Pool, clock: FakeClock, runtime: ScriptedRuntime, receiver: Receiver
 ) -> None:
     await pool.notifier.change(
         SUSAN, NotificationChange(add=NewAddress(receiver.url, "a secret that nobody reads"))
     )
-    # That it has started goes alone where the replica does not fail in the same moment.
+    # Without failure in the same moment, the event "started" would be sent separately.
     await pool.notifier.change(SUSAN, NotificationChange(events=[NotificationEvent.FAILED]))
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
     jobs = []
@@ -81,7 +81,7 @@ async def test_the_first_failure_is_told_and_those_that_follow_are_not(
     assert [pool.deliveries.quiet(job) for job in jobs] == [False, True, True]
 
 
-async def test_a_replica_that_its_service_ends_is_nothing_to_tell(
+async def test_replica_ended_by_service_sends_no_notification(
     pool: Pool, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))

@@ -1,4 +1,6 @@
-"""What a core that lies decides is not carried out; the pool goes on, and the fault is kept."""
+"""Commands of a faulty core that break a rule are rejected; the pool continues, and saves the
+case.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.expected_errors("would have broken a rule")
 
 @dataclass
 class Lying:
-    """The core, which starts one job on the GPUs of another one."""
+    """Core that starts one job on the GPUs of another job."""
 
     liar: JobId | None = None
     onto: JobId | None = None
@@ -54,7 +56,7 @@ def state_of(pool: Pool, job: str) -> JobState | None:
     return None if record is None else record.state
 
 
-async def test_a_job_is_not_started_on_a_gpu_that_another_one_holds(tmp_path: Path) -> None:
+async def test_start_on_held_gpu_is_rejected(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -78,7 +80,7 @@ async def test_a_job_is_not_started_on_a_gpu_that_another_one_holds(tmp_path: Pa
         assert len(held) == len(set(held)) == 4
 
 
-async def test_administrators_are_told_and_get_the_pool_as_a_case(tmp_path: Path) -> None:
+async def test_rejected_plan_is_reported_with_saved_case(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
         await reached(pool, first.id, State.RUNNING)
@@ -104,8 +106,8 @@ async def test_administrators_are_told_and_get_the_pool_as_a_case(tmp_path: Path
         await reached(pool, second.id, State.RUNNING)
 
 
-async def test_what_runs_is_not_stopped_for_a_job_that_is_in_doubt(tmp_path: Path) -> None:
-    """A gang that would be left below its least keeps all of its workers."""
+async def test_rule_breaking_preemption_keeps_gang_running(tmp_path: Path) -> None:
+    """A gang keeps all of its workers if a preemption would leave fewer than its minimum."""
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         gang = await pool.jobs.submit(SUSAN, sleeper(gpus=1, workers=3))
         await reached(pool, gang.id, State.RUNNING)

@@ -1,4 +1,4 @@
-"""Machines differ: labels, models, levels, cores, links; what jobs ask of them is kept."""
+"""Differences between nodes are respected: labels, GPU models, levels, cores and links."""
 
 from __future__ import annotations
 
@@ -81,16 +81,16 @@ async def nodes_of(pool: Pool, submission: JobSubmission) -> list[str]:
     return sorted(pool.jobs.detail(SUSAN, job.id).attempts[-1].nodes)
 
 
-async def test_a_job_runs_on_the_model_it_likes_best(pool: Pool) -> None:
+async def test_job_runs_on_preferred_gpu_model(pool: Pool) -> None:
     assert await nodes_of(pool, sleeper(gpu_models=("H100", "A100"))) == ["h1"]
 
 
-async def test_a_required_level_keeps_a_gang_in_one_domain(pool: Pool) -> None:
+async def test_required_level_keeps_gang_in_one_domain(pool: Pool) -> None:
     gang = sleeper(gpus=4, workers=2, required_level="rack", gpu_models=("A100",))
     assert set(await nodes_of(pool, gang)) == {"a1", "a2"}
 
 
-async def test_spread_workers_have_machines_of_their_own(pool: Pool) -> None:
+async def test_spread_workers_run_on_separate_nodes(pool: Pool) -> None:
     assert len(set(await nodes_of(pool, sleeper(workers=4, spread=True)))) == 4
 
 
@@ -103,14 +103,14 @@ async def test_cores_and_memory_are_counted_per_worker(pool: Pool) -> None:
         assert (await decided(pool, job.id)).state is State.QUEUED
 
 
-async def test_benches_stay_in_the_pool_that_serves_them(pool: Pool) -> None:
+async def test_bench_stays_in_build_pool(pool: Pool) -> None:
     lease = await pool.benches.reserve(
         HUB, LeaseRequest(user="susan", server="", spawn="1", gpus=1)
     )
     assert lease.gpus == ["w1/0"]
 
 
-async def test_linked_gpus_are_given_together(tmp_path: Path) -> None:
+async def test_linked_gpus_are_assigned_together(tmp_path: Path) -> None:
     gpus = machine("a1")
     runtime = ScriptedRuntime((*gpus, *machine("w1", "T4", 1)))
     pairs = ((0, 0, 9, 0), (0, 0, 0, 9), (9, 0, 0, 0), (0, 9, 0, 0))
@@ -122,12 +122,10 @@ async def test_linked_gpus_are_given_together(tmp_path: Path) -> None:
         assert set(runtime.launched[WorkerId(job.id, 1, 0)].gpus) == {"a1/0", "a1/2"}
 
 
-# --------------------------------------------------------------------------- facts change
+# --------------------------------------------------------------------------- changing nodes
 
 
-async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
-    tmp_path: Path, runtime: ScriptedRuntime
-) -> None:
+async def test_job_waits_until_node_is_ready(tmp_path: Path, runtime: ScriptedRuntime) -> None:
     ready = runtime.facts
     runtime.facts = unready(ready, "h1")
     broken = [
@@ -144,10 +142,10 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
         runtime.facts, runtime.gpus = ready, whole
         await pool.housekeeping.look()
         await reached(pool, job.id, State.RUNNING)
-        assert pool.state_cache.rebuilt == made  # the board was kept
+        assert pool.state_cache.rebuilt == made  # the state was reused
 
 
-async def test_a_waiting_job_starts_when_it_accepts_the_model_that_its_reason_names(
+async def test_queued_job_starts_with_advised_gpu_model(
     pool: Pool,
 ) -> None:
     await nodes_of(pool, sleeper(gpus=4, gpu_models=("H100",)))
@@ -171,9 +169,7 @@ async def test_a_waiting_job_starts_when_it_accepts_the_model_that_its_reason_na
         await pool.jobs.act(SUSAN, job.id, "change", JobChange(gpu_models=()))
 
 
-async def test_more_cores_are_seen_without_a_new_board(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_added_cores_reuse_cached_state(pool: Pool, runtime: ScriptedRuntime) -> None:
     filler = sleeper(cpus=60, gpu_models=("H100",))
     await nodes_of(pool, filler)
     second = await pool.jobs.submit(SUSAN, filler)
@@ -187,9 +183,7 @@ async def test_more_cores_are_seen_without_a_new_board(
     assert (pool.state_cache.rebuilt, pool.state_cache.rehoused) == (made, 0)
 
 
-async def test_a_machine_that_comes_takes_waiting_jobs(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_new_node_takes_queued_jobs(pool: Pool, runtime: ScriptedRuntime) -> None:
     await nodes_of(pool, sleeper(gpus=4, gpu_models=("H100",)))
     second = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=("H100",)))
     await decided(pool, second.id)
@@ -201,7 +195,7 @@ async def test_a_machine_that_comes_takes_waiting_jobs(
     assert pool.state_cache.rebuilt == made
 
 
-async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
+async def test_unchanged_inventory_triggers_no_pass(pool: Pool) -> None:
     await until_async(lambda: pool.observed.now.latest_pass.passes)
     await pool.housekeeping.look()
     inventory, wanted = pool.observed.now.inventory, pool.passes.wanted
@@ -230,7 +224,7 @@ def slices_of(node: str) -> tuple[Device, ...]:
     )
 
 
-async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
+async def test_gpu_slices_are_used_only_when_named(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
     small, slices = SMALL, slices_of("b1")
@@ -252,7 +246,7 @@ async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
             await pool.jobs.submit(SUSAN, sleeper(gpus=4, cpus=1))
 
 
-async def test_benches_keep_whole_gpus_and_a_slice_that_one_holds_lowers_that(
+async def test_held_slice_lowers_gpus_reserved_for_benches(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
     benches = story(
@@ -272,7 +266,7 @@ projects:
         job = await pool.jobs.submit(SUSAN, sleeper(gpus=3, gpu_models=("A100",)))
         await reached(pool, job.id, State.RUNNING)
         await pool.benches.release(HUB, lease.id)
-        assert kept(pool) == ["b1/3"]  # the others come back when jobs leave
+        assert kept(pool) == ["b1/3"]  # more are reserved when jobs end
         other = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=(SMALL,)))
         await reached(pool, other.id, State.RUNNING)
 
@@ -282,10 +276,10 @@ def kept(pool: Pool) -> list[str]:
     return [gpu.uuid for gpu in gpus if gpu.state is GpuState.BUILD_FREE]
 
 
-# --------------------------------------------------------------------------- nodes that refuse
+# --------------------------------------------------------------------------- refusing nodes
 
 
-async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
+async def test_refusing_node_is_excluded_temporarily(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
     clock = FakeClock()
@@ -312,7 +306,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
         assert again.attempt == 2
 
 
-async def test_a_node_that_never_takes_a_job_is_tried_ever_more_seldom_and_the_job_goes_on_waiting(
+async def test_node_exclusion_grows_up_to_ten_minutes(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
     clock = FakeClock()
@@ -332,9 +326,7 @@ async def test_a_node_that_never_takes_a_job_is_tried_ever_more_seldom_and_the_j
         await runtime.until_launched(7)
 
 
-async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
-    pool: Pool, runtime: ScriptedRuntime
-) -> None:
+async def test_gang_restarts_when_one_node_refuses(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=("A100",)))
     await reached(pool, job.id, State.RUNNING)
     first, second = pool.jobs.detail(SUSAN, job.id).attempts[0].nodes
@@ -372,7 +364,7 @@ NEVER: list[tuple[JobSubmission, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("job", "code", "field", "words"), NEVER, ids=[n[3] for n in NEVER])
-async def test_what_can_never_run_is_refused_with_its_field_and_number(
+async def test_impossible_job_is_refused_with_field_and_number(
     pool: Pool, job: JobSubmission, code: str, field: str, words: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -1,4 +1,4 @@
-"""A replica is ready once its path answers, at a port that no other account has taken."""
+"""A replica is ready once its path answers at a port that no other account listens on."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ async def answering(status: str) -> AsyncIterator[int]:
     ("status", "ready"),
     [("200 OK", True), ("302 Found", True), ("404 Not Found", False), ("503 Not yet", False)],
 )
-async def test_2xx_and_3xx_are_ready(status: str, ready: bool) -> None:
+async def test_replica_is_ready_on_status_2xx_or_3xx(status: str, ready: bool) -> None:
     async with answering(status) as port:
         assert await answers(ReplicaPlace("127.0.0.1", port, "/health")) is ready
 
 
-async def test_nothing_that_listens_is_not_ready() -> None:
+async def test_replica_without_listener_is_not_ready() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -50,16 +50,16 @@ async def test_nothing_that_listens_is_not_ready() -> None:
         assert listener(port) is None
 
 
-async def test_what_listens_must_be_of_the_owners_account() -> None:
+async def test_listener_of_another_account_is_not_ready() -> None:
     async with answering("200 OK") as port:
         me = os.geteuid()
         assert (listener(port), is_of(port, me)) == (me, True)
         assert await answers(ReplicaPlace("127.0.0.1", port, "/", me))
-        if me:  # root's listeners are taken for everybody's: containers are its
+        if me:  # listeners of root count for every account, because containers run as root
             assert not await answers(ReplicaPlace("127.0.0.1", port, "/", me + 1))
 
 
-async def test_one_that_stops_answering_for_a_while_is_not_ready_until_it_answers_again() -> None:
+async def test_replica_loses_readiness_until_it_answers_again() -> None:
     said = [False, True, *[False] * MISSES, True]
     news: list[tuple[str, bool]] = []
     over = asyncio.Event()
@@ -84,7 +84,7 @@ async def test_one_that_stops_answering_for_a_while_is_not_ready_until_it_answer
     assert watch.since("j1") is None
 
 
-async def test_one_that_goes_on_in_another_place_is_not_ready_until_it_answers_there() -> None:
+async def test_moved_replica_is_checked_at_new_address() -> None:
     asked: list[str] = []
     answers_at = {"10.0.0.7"}
     go_on = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The recorded history as a workload: what ended, with the run time that it really needed."""
+"""The recorded history as a workload: ended jobs with their net run time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESTART_S = 60.0
 
 
 def recorded(folder: Path, changes: Sequence[Change], days: float = 7) -> History:
-    """Write changes to a real store, open it anew, and read the history."""
+    """Write changes to a real store, open it again, and read the history."""
 
     async def life() -> History:
         first = Ledger(SqliteStore(folder))
@@ -74,7 +74,7 @@ def preemption(name: str, at: float, lost_gpu_s: float, gpus: int) -> SavePreemp
     )
 
 
-def test_a_job_is_a_row_with_its_wait_taken_out(tmp_path: Path) -> None:
+def test_history_row_excludes_wait(tmp_path: Path) -> None:
     found = recorded(
         tmp_path,
         [
@@ -87,7 +87,7 @@ def test_a_job_is_a_row_with_its_wait_taken_out(tmp_path: Path) -> None:
     assert (row.project, row.user, row.priority, row.time_limit_s) == ("vision", "susan", 75, 9999)
 
 
-def test_progress_lost_to_a_preemption_is_no_run_time_and_becomes_its_cost(tmp_path: Path) -> None:
+def test_lost_progress_counts_as_preemption_cost(tmp_path: Path) -> None:
     lost = (200 + RESTART_S) * 4
     found = recorded(
         tmp_path,
@@ -102,7 +102,7 @@ def test_progress_lost_to_a_preemption_is_no_run_time_and_becomes_its_cost(tmp_p
     assert (found.costs.restart_s, found.costs.lost_progress_s) == (RESTART_S, 200)
 
 
-def test_rows_stand_by_submission_and_count_from_the_first(tmp_path: Path) -> None:
+def test_history_rows_are_ordered_by_submission(tmp_path: Path) -> None:
     found = recorded(
         tmp_path,
         [
@@ -115,7 +115,7 @@ def test_rows_stand_by_submission_and_count_from_the_first(tmp_path: Path) -> No
     assert [row.submit_s for row in found.jobs] == [0, 4000]
 
 
-def test_what_never_ran_still_runs_or_ended_long_ago_is_left_out(tmp_path: Path) -> None:
+def test_history_excludes_unstarted_running_and_old_jobs(tmp_path: Path) -> None:
     old = -8 * DAY_S
     found = recorded(
         tmp_path,
@@ -131,7 +131,7 @@ def test_what_never_ran_still_runs_or_ended_long_ago_is_left_out(tmp_path: Path)
     assert found.costs.lost_progress_s == 0
 
 
-def test_the_history_is_a_trace_that_can_be_replayed(tmp_path: Path) -> None:
+def test_history_is_replayable_as_trace(tmp_path: Path) -> None:
     found = recorded(
         tmp_path / "state",
         [

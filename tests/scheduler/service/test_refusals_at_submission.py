@@ -1,4 +1,4 @@
-"""What is refused before a job exists: a sentence, a code, the field and the numbers."""
+"""Refusals at submission: a sentence, a code, the field and the numbers."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
         "has a name of 256 bytes; 255 are allowed",
     ),
     (
-        SUSAN,  # a name may differ by its case alone, and begin like another one
+        SUSAN,  # names may differ only in case, and share a prefix
         script(files=[SnapshotFile(name, A, 1) for name in ("train.py", "a", "A/b", "ab/c")]),
         InvalidInput,
         "missing-objects",
@@ -161,7 +161,7 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
     CASES,
     ids=[f"{case[3]}-{number}" for number, case in enumerate(CASES)],
 )
-async def test_a_submission_that_cannot_be_is_refused_in_words(
+async def test_invalid_submission_is_refused(
     pool: Pool,
     caller: Caller,
     submission: JobSubmission,
@@ -177,7 +177,7 @@ async def test_a_submission_that_cannot_be_is_refused_in_words(
     assert pool.figures.read().refusals[code] == 1
 
 
-async def test_the_only_project_of_a_user_needs_no_name(pool: Pool) -> None:
+async def test_only_project_of_user_is_default(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     assert (job.project, job.name, pool.jobs.submission(SUSAN, job.id).project) == (
         "susan",
@@ -186,13 +186,13 @@ async def test_the_only_project_of_a_user_needs_no_name(pool: Pool) -> None:
     )
 
 
-async def test_an_administrator_may_use_any_project_by_its_name(pool: Pool) -> None:
+async def test_administrator_may_submit_to_any_project(pool: Pool) -> None:
     job = await pool.jobs.submit(ADMIN, sleeper(project="joe"))
     assert (job.user, job.project) == ("ada", "joe")
 
 
-async def test_one_user_cannot_fill_the_queue_for_all(pool: Pool) -> None:
-    smaller = STORY.replace("quota: 6", "quota: 5")  # as many as it has without the benches
+async def test_job_budget_limits_one_user(pool: Pool) -> None:
+    smaller = STORY.replace("quota: 6", "quota: 5")  # the number of GPUs without the benches
     await pool.configuration.apply(ADMIN, f"{smaller}budgets: {{jobs: 2}}\n")
     await pool.jobs.submit(SUSAN, sleeper())
     await pool.jobs.submit(SUSAN, sleeper())
@@ -201,7 +201,7 @@ async def test_one_user_cannot_fill_the_queue_for_all(pool: Pool) -> None:
     await pool.jobs.submit(JOE, sleeper())
 
 
-async def test_a_preview_says_what_would_happen_and_keeps_nothing(pool: Pool) -> None:
+async def test_preview_shows_start_and_stores_nothing(pool: Pool) -> None:
     now = await pool.jobs.preview(SUSAN, script(gpus=4, files=[SnapshotFile("train.py", A, 1)]))
     assert (now.project, now.gpus, now.within_quota, now.over_quota) == ("susan", 4, 2, 2)
     assert (now.starts, now.reason) == ("now", None)
@@ -214,7 +214,7 @@ async def test_a_preview_says_what_would_happen_and_keeps_nothing(pool: Pool) ->
         await pool.jobs.preview(SUSAN, sleeper(gpus=7))
 
 
-async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
+async def test_preview_shows_reclaim_and_waiting(pool: Pool) -> None:
     await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     runtime: ScriptedRuntime = pool.runtime  # type: ignore[assignment]
     await runtime.until_launched(1)
@@ -225,10 +225,10 @@ async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
     assert more.text.startswith("Waits for 1 GPU: 0 of 6 are free")
 
 
-async def test_a_limit_on_cores_that_no_job_of_this_size_can_keep_is_said_at_once(
+async def test_job_over_project_cpu_limit_is_refused(
     tmp_path: Path,
 ) -> None:
-    """Before, such a job was accepted and waited for ever: the core alone knew of the limit."""
+    """Such a job was once accepted and waited forever, because only the core checked the limit."""
     bounded = story(
         """
 version: 1

@@ -1,4 +1,4 @@
-"""The name of an accepted job, changed by people: at any time, and for good."""
+"""Users rename accepted jobs in any state, permanently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, reache
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-async def test_a_name_is_kept_over_a_restart_also_of_a_job_that_has_ended(tmp_path: Path) -> None:
+async def test_job_rename_survives_restart(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         ended, running = [
@@ -34,7 +34,7 @@ async def test_a_name_is_kept_over_a_restart_also_of_a_job_that_has_ended(tmp_pa
         assert found == {ended.id: "baseline", running.id: "ablation"}
 
 
-async def test_whoever_may_change_a_job_may_rename_it_and_nobody_else(tmp_path: Path) -> None:
+async def test_rename_requires_right_to_change(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper(name="old"))
         with pytest.raises(NotFound):
@@ -42,7 +42,7 @@ async def test_whoever_may_change_a_job_may_rename_it_and_nobody_else(tmp_path: 
         assert (await pool.jobs.act(ADMIN, job.id, "rename", JobRename("new"))).name == "new"
 
 
-async def test_what_is_sent_again_has_the_name_that_the_job_has_now(tmp_path: Path) -> None:
+async def test_submission_shows_new_job_name(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         named = await pool.jobs.submit(SUSAN, sleeper(name="old"))
         unnamed = await pool.jobs.submit(SUSAN, sleeper(name=None))

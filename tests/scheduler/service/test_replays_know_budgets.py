@@ -1,4 +1,4 @@
-"""A replay knows budgets of GPU-hours as the service does: the recorded history comes out again."""
+"""A replay applies GPU-hour budgets like the service, and reproduces the recorded history."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PROJECTS = {"susan": "vision", "joe": "vision", "jemma": "speech"}
 
 
 class Wish(NamedTuple):
-    """What somebody wants to run: after how many hours, for how many."""
+    """Job of a user: hours until its submission, user, GPUs, and run time in hours."""
 
     at_h: float
     user: str
@@ -62,7 +62,7 @@ class Wish(NamedTuple):
 
 
 class RunningRuntime(ScriptedRuntime):
-    """Its workers begin when they are launched."""
+    """Runtime whose workers begin when they are launched."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(devices(6), start_at_once=False)
@@ -74,7 +74,7 @@ class RunningRuntime(ScriptedRuntime):
 
 
 class Month:
-    """A service in virtual time; whoever is refused submits again when the month begins."""
+    """A service in virtual time; refused jobs are submitted again when the month begins."""
 
     def __init__(self, pool: Pool, clock: FakeClock, runtime: RunningRuntime) -> None:
         self.pool, self.clock, self.runtime = pool, clock, runtime
@@ -85,7 +85,7 @@ class Month:
         self.refused = False
 
     async def live(self, wishes: Sequence[Wish]) -> None:
-        # Passes are made when all of an instant has happened, as in a replay.
+        # Passes are made after all events of an instant, as in a replay.
         self.pool.passes.want = lambda: None  # type: ignore[method-assign]
         for number, wish in enumerate(wishes):
             heapq.heappush(self._events, (BEGIN + wish.at_h * HOUR_S, number, "submit"))
@@ -149,7 +149,7 @@ class Month:
 
 
 def replayed(side: Side, jobs: Sequence[TraceJob], zero: float) -> Sequence[tuple[float, str, int]]:
-    """Return when each job began in a replay, whose it was and on how many GPUs."""
+    """Return the start time, user and GPUs of each job in a replay."""
     runs = play_on(side, [(job, 1) for job in jobs], Costs())
     return sorted(
         (round(zero + (run.first_start_s or 0.0), 1), run.job.user or "", run.job.gpus)
@@ -174,7 +174,7 @@ WISHES = st.lists(
 async def lived(
     wishes: Sequence[Wish], configuration: Configuration
 ) -> tuple[Sequence[tuple[float, str, int]], History, Side, bool]:
-    """Return what a service did, what it recorded, its pool, and whether it refused anybody."""
+    """Return a service's starts, its history, its pool, and whether it refused a job."""
     clock = FakeClock(BEGIN)
     runtime = RunningRuntime(clock)
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +184,7 @@ async def lived(
             configuration=configuration,
             runtime=runtime,
             clock=clock,
-            new_id=lambda: f"{next(numbers):026d}",  # of one instant, in the order of submission
+            new_id=lambda: f"{next(numbers):026d}",  # IDs of one instant are in order of submission
         )
         async with opened(pool):
             month = Month(pool, clock, runtime)
@@ -205,7 +205,7 @@ async def lived(
     soft=st.sampled_from([0.5, 8.0]),
 )
 @settings(max_examples=examples(20), phases=[Phase.generate])
-def test_what_the_service_did_under_a_budget_comes_out_of_a_replay(
+def test_replay_reproduces_starts_under_budget(
     wishes: list[Wish], hard: float, above: float, soft: float
 ) -> None:
     configuration = load(CONFIGURATION.format(hard=hard, above=above, soft=soft))
@@ -214,7 +214,7 @@ def test_what_the_service_did_under_a_budget_comes_out_of_a_replay(
     budgets = configuration.hour_budgets
     recorded = replace(side, hours=budgets.from_zero(past.begun))
     assert replayed(recorded, past.jobs, past.begun) == did
-    # The same from what people wanted: the replay refuses whom the service refused.
+    # The same from the submissions: the replay refuses the jobs that the service refused.
     wanted = [
         TraceJob(2, wish.at_h * HOUR_S, wish.hours * HOUR_S, wish.gpus, PROJECTS[wish.user],
                  wish.user, 1)
@@ -223,7 +223,7 @@ def test_what_the_service_did_under_a_budget_comes_out_of_a_replay(
     assert replayed(replace(side, hours=budgets.from_zero(BEGIN)), wanted, BEGIN) == did
 
 
-async def test_the_examples_meet_refusals_and_budgets_matter() -> None:
+async def test_replay_without_budgets_differs() -> None:
     wishes = [Wish(0.0, "susan", 3, 4.0), Wish(1.0, "joe", 3, 1.0), Wish(6.0, "susan", 1, 1.0)]
     configuration = load(CONFIGURATION.format(hard=10.0, above=1e6, soft=1.0))
     did, past, side, refused = await lived(wishes, configuration)
@@ -234,7 +234,7 @@ async def test_the_examples_meet_refusals_and_budgets_matter() -> None:
     assert [at for at, *_ in free] == [BEGIN, BEGIN + 4 * HOUR_S, february]
 
 
-async def test_what_if_over_the_past_says_what_budgets_would_refuse(tmp_path: Path) -> None:
+async def test_what_if_reports_jobs_refused_by_budget(tmp_path: Path) -> None:
     clock = FakeClock(BEGIN)
     runtime = RunningRuntime(clock)
     text = CONFIGURATION.format(hard=1e6, above=1e6, soft=1e5)
@@ -252,7 +252,7 @@ async def test_what_if_over_the_past_says_what_budgets_would_refuse(tmp_path: Pa
     assert "would refuse 1 job instead of 0, until the next month begins" in answer.text
 
 
-async def test_how_many_gpus_would_have_been_enough_knows_budgets_in_force(tmp_path: Path) -> None:
+async def test_enough_gpus_estimate_applies_current_budgets(tmp_path: Path) -> None:
     clock = FakeClock(BEGIN)
     runtime = RunningRuntime(clock)
     text = CONFIGURATION.format(hard=10, above=1e6, soft=1e5)
@@ -271,7 +271,7 @@ async def test_how_many_gpus_would_have_been_enough_knows_budgets_in_force(tmp_p
     assert "would refuse 1 of them until the next month" in answer.text
 
 
-def test_a_budget_of_nothing_lets_nothing_run_and_is_left_out() -> None:
+def test_replay_excludes_jobs_with_zero_budget() -> None:
     configuration = load(CONFIGURATION.format(hard=0, above=9, soft=1))
     nodes = ReplayPool(1, 6).as_nodes()
     projects = tuple(it.project for it in configuration.projects)

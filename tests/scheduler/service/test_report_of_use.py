@@ -1,4 +1,4 @@
-"""Where the GPU-hours of a pool went: recorded as it happens, told to those who may know."""
+"""Use of a pool in GPU-hours: recorded as it happens, and shown by rights."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def hours(found: UseReport) -> dict[UseClass, float]:
     return {one: round(h, 3) for one, h in found.total.gpu_h.items() if h > 1e-3}
 
 
-async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
+async def test_use_report_adds_up_to_all_gpu_time(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
-        await report(pool)  # the record has begun
+        await report(pool)  # begins the record
         clock.pass_s(HOUR)
         assert hours(await report(pool)) == {UseClass.FREE: 3.0, UseClass.RESERVED: 1.0}
         lease = await pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
@@ -91,7 +91,7 @@ async def test_benches_jobs_and_what_nobody_holds_add_up_to_gpus_times_time(
         assert sum(hours(by_user).values()) == pytest.approx(4 * 3)
 
 
-async def test_days_are_those_of_the_time_zone_that_budgets_have(
+async def test_use_report_uses_time_zone_of_budgets(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     text = story(POOL + "gpu_hours: {time_zone: Pacific/Kiritimati}\n")
@@ -102,7 +102,7 @@ async def test_days_are_those_of_the_time_zone_that_budgets_have(
     assert found.begin.utcoffset() == timedelta(hours=14)
 
 
-async def test_who_asks_for_many_reports_keeps_nobody_else_waiting_for_them(
+async def test_use_reports_are_queued_fairly_per_user(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     answered: list[str] = []
@@ -117,7 +117,9 @@ async def test_who_asks_for_many_reports_keeps_nobody_else_waiting_for_them(
     assert answered[3:] == [JOE.name] * 19
 
 
-async def test_a_worker_that_does_not_run_yet_is_starting(tmp_path: Path, clock: FakeClock) -> None:
+async def test_use_report_counts_unstarted_worker_as_starting(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     runtime = ScriptedRuntime(devices(4), start_at_once=False)
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
         await report(pool)
@@ -131,7 +133,7 @@ async def test_a_worker_that_does_not_run_yet_is_starting(tmp_path: Path, clock:
         assert (found[UseClass.STARTING], found[UseClass.NOT_MEASURED]) == (1.0, 1.0)
 
 
-async def test_samples_of_a_holder_say_what_its_gpus_did(
+async def test_use_report_classifies_time_by_samples(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
@@ -157,7 +159,7 @@ async def test_samples_of_a_holder_say_what_its_gpus_did(
         assert any(note.startswith("Samples cover 50 %") for note in found.notes)
 
 
-async def test_foreign_and_broken_gpus_are_told_as_such(
+async def test_use_report_shows_foreign_and_broken_gpus(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
@@ -171,7 +173,7 @@ async def test_foreign_and_broken_gpus_are_told_as_such(
         assert sum(found.values()) == pytest.approx(4)
 
 
-async def test_a_job_that_ran_on_through_a_restart_held_on_and_the_rest_is_not_made_up(
+async def test_use_report_keeps_job_time_across_restart(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     first = the_pool(tmp_path, clock, runtime)
@@ -192,7 +194,7 @@ async def test_a_job_that_ran_on_through_a_restart_held_on_and_the_rest_is_not_m
         }
 
 
-async def test_a_report_works_without_the_record_that_was_lost(
+async def test_use_report_works_without_lost_telemetry(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
@@ -208,7 +210,7 @@ async def test_a_report_works_without_the_record_that_was_lost(
         assert any(note.startswith("The record begins on") for note in found.notes)
 
 
-async def test_that_records_were_removed_is_said_only_where_some_may_have_been(
+async def test_use_report_notes_removed_records_only_when_relevant(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async def removed(pool: Pool, days: int) -> bool:
@@ -225,11 +227,11 @@ async def test_that_records_were_removed_is_said_only_where_some_may_have_been(
         assert await removed(pool, 35)
 
 
-async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_free(
+async def test_use_report_rows_depend_on_rights(
     tmp_path: Path, clock: FakeClock, runtime: ScriptedRuntime
 ) -> None:
     async with opened(the_pool(tmp_path, clock, runtime)) as pool:
-        await report(pool)  # the record has begun
+        await report(pool)  # begins the record
         for who in (JOE, JEMMA):
             sent = await pool.jobs.submit(who, sleeper())
             await reached(pool, sent.id, State.RUNNING)
@@ -249,9 +251,7 @@ async def test_a_lead_sees_the_project_a_member_themselves_and_nobody_what_is_fr
         assert (waited.rows[0].name, waited.rows[0].waits.jobs) == ("vision", 1)
 
 
-async def test_waits_and_preemptions_stay_when_retention_removes_the_records(
-    tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_use_report_keeps_waits_after_retention(tmp_path: Path, clock: FakeClock) -> None:
     runtime = ScriptedRuntime(devices(4), start_at_once=False)
     text = POOL + "retention: {ended_days: 1, use_days: 9}\n"
     made = make_pool(tmp_path, clock=clock, configuration=story(text), runtime=runtime)
@@ -299,7 +299,7 @@ async def week(pool: Pool, by: UseBy, caller: Caller = ADMIN) -> UseReport:
 
 
 def told(found: UseReport) -> dict[str | None, tuple[float, int, int]]:
-    """Return the longest wait in seconds, and preemptions given and taken, by row."""
+    """Return by row the longest wait in seconds, and the preemptions given and taken."""
     return {
         row.name: (
             round((row.waits.p95_s if row.waits else 0.0), 1),

@@ -1,4 +1,4 @@
-"""Reservations in force: at their times quotas are others, and what people wrote stays."""
+"""Reservations change quotas during their time, and keep the written configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUR = 3600.0
 
 
 def text(lab: Lab, gpus: int, begins_h: float, ends_h: float, project: str = "speech") -> str:
-    """Return the lab's configuration with a reservation at so many hours from now."""
+    """Return the lab's configuration with a reservation, whose times are hours from now."""
     begins, ends = (
         datetime.fromtimestamp(lab.clock.now() + hours * HOUR, UTC).isoformat(" ")
         for hours in (begins_h, ends_h)
@@ -35,7 +35,7 @@ def quota(configuration: Configuration, project: str) -> int | None:
     return found.project.quota
 
 
-async def test_a_quota_is_larger_from_its_begin_to_its_end(tmp_path: Path) -> None:
+async def test_reservation_raises_quota_during_its_time(tmp_path: Path) -> None:
     lab = Lab(tmp_path, gpus=4)
     async with opened(lab.pool) as pool:
         edges = ReservationEdges(pool.observed, pool.want_pass)
@@ -51,7 +51,7 @@ async def test_a_quota_is_larger_from_its_begin_to_its_end(tmp_path: Path) -> No
         assert (quota(own, "speech"), len(own.reservations)) == (0, 1)
 
 
-async def test_others_are_paused_when_it_is_used_and_hear_why_they_wait(tmp_path: Path) -> None:
+async def test_reservation_preempts_jobs_and_explains_wait(tmp_path: Path) -> None:
     lab = Lab(tmp_path, gpus=4)
     async with opened(lab.pool) as pool:
         edges = ReservationEdges(pool.observed, pool.want_pass)
@@ -75,7 +75,7 @@ async def test_others_are_paused_when_it_is_used_and_hear_why_they_wait(tmp_path
         assert "reserved" not in (pool.jobs.why(JOE, asks.id).would_start_with or "")
 
 
-async def test_one_that_quotas_leave_no_room_for_is_refused_with_numbers(tmp_path: Path) -> None:
+async def test_reservation_beyond_capacity_is_refused(tmp_path: Path) -> None:
     lab = Lab(tmp_path, gpus=4)
     async with opened(lab.pool) as pool:
         with pytest.raises(
@@ -84,7 +84,7 @@ async def test_one_that_quotas_leave_no_room_for_is_refused_with_numbers(tmp_pat
             r"training has 4 GPUs",
         ):
             await pool.configuration.apply(ADMIN, text(lab, 3, 1, 2))
-        # One that is over hurts nobody.
+        # A past reservation is accepted.
         await pool.configuration.apply(ADMIN, text(lab, 3, -2, -1))
 
 
@@ -100,14 +100,14 @@ async def test_one_that_quotas_leave_no_room_for_is_refused_with_numbers(tmp_pat
         ("{name: r, project: b, gpus: 1, from: 2026-01-01, until: 2026-01-02}", "all GPUs already"),
     ],
 )
-def test_what_is_no_reservation_is_refused_with_line_and_key(entry: str, said: str) -> None:
+def test_invalid_reservation_is_refused_with_its_position(entry: str, said: str) -> None:
     projects = "projects: [{name: a, quota: 1}, {name: b, quota: unlimited}]"
     with pytest.raises(InvalidInput, match=said) as refused:
         load(f"version: 1\n{projects}\nreservations:\n- {entry}\n")
     assert "line 4" in refused.value.message
 
 
-def test_times_without_a_zone_are_those_of_the_pool() -> None:
+def test_reservation_times_default_to_pool_time_zone() -> None:
     base = "version: 1\nprojects: [{name: a, quota: 1}]\ngpu_hours: {time_zone: Europe/Berlin}\n"
     entry = "- {name: r, project: a, gpus: 2, from: 2026-07-01 14:00, until: '2026-07-01 16:00Z'}"
     found = load(f"{base}reservations:\n{entry}\n")

@@ -1,4 +1,4 @@
-"""Who sees and touches whose jobs: the matrix of callers and verbs, in one place."""
+"""Rights on jobs: the matrix of callers and actions, in one place."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _without(job: str, error: NotFound) -> str:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_a_job_is_seen_and_touched_by_its_user_leads_and_administrators_only(
+async def test_job_access_is_limited_to_user_leads_and_administrators(
     pool: Pool, verb: str
 ) -> None:
     for caller in MAY:
@@ -83,14 +83,14 @@ async def test_a_job_is_seen_and_touched_by_its_user_leads_and_administrators_on
             await call(verb, pool, caller, job.id)
         with pytest.raises(NotFound) as absent:
             await call(verb, pool, caller, "z" * 26)
-        # One cannot tell from the answer that the job exists.
+        # The answer does not reveal that the job exists.
         assert hidden.value.message.replace(job.id, "") == absent.value.message.replace(
             "z" * 26, ""
         )
     assert pool.jobs.detail(ADMIN, job.id).job.ended is None
 
 
-async def test_lists_hold_what_the_caller_may_see(pool: Pool) -> None:
+async def test_job_list_contains_only_visible_jobs(pool: Pool) -> None:
     of_susan = await pool.jobs.submit(SUSAN, sleeper())
     of_joe = await pool.jobs.submit(JOE, sleeper())
 
@@ -107,7 +107,7 @@ async def test_lists_hold_what_the_caller_may_see(pool: Pool) -> None:
     assert len(pool.jobs.select(ADMIN, all=True, limit=1)) == 1
 
 
-async def test_a_prefix_finds_only_among_what_the_caller_may_see(pool: Pool) -> None:
+async def test_id_prefix_matches_only_visible_jobs(pool: Pool) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     assert pool.jobs.detail(SUSAN, job.id[:4]).job.id == job.id
     for caller, prefix in ((JOE, job.id[:8]), (SUSAN, job.id[:3]), (SUSAN, "")):
@@ -115,7 +115,7 @@ async def test_a_prefix_finds_only_among_what_the_caller_may_see(pool: Pool) -> 
             pool.jobs.detail(caller, prefix)
 
 
-async def test_the_pool_shows_every_gpu_and_names_holders_only_to_those_who_may_know(
+async def test_pool_status_hides_holders_from_unauthorized_callers(
     pool: Pool,
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
@@ -133,14 +133,14 @@ async def test_the_pool_shows_every_gpu_and_names_holders_only_to_those_who_may_
     assert pool.views.status(JOE).counts == pool.views.status(ADMIN).counts
 
 
-async def test_quotas_of_others_are_for_administrators(pool: Pool) -> None:
+async def test_quota_of_another_user_requires_administrator(pool: Pool) -> None:
     assert pool.views.quota(ADMIN, "susan").build.quota == 1
     assert pool.views.quota(SUSAN).projects[0].name == "susan"
     with pytest.raises(NotFound):
         pool.views.quota(JOE, "susan")
 
 
-async def test_configuration_is_for_administrators(pool: Pool) -> None:
+async def test_configuration_requires_administrator(pool: Pool) -> None:
     for caller in (SUSAN, LEAD_ABOVE):
         with pytest.raises(Forbidden):
             pool.configuration.check(caller, "version: 1")
@@ -148,7 +148,7 @@ async def test_configuration_is_for_administrators(pool: Pool) -> None:
             await pool.configuration.apply(caller, "version: 1")
 
 
-async def test_events_tell_nobody_of_jobs_that_they_may_not_see(pool: Pool) -> None:
+async def test_events_hide_invisible_jobs(pool: Pool) -> None:
     start = pool.feed.seq
     job = await pool.jobs.submit(SUSAN, sleeper(name="secret-name"))
     await reached(pool, job.id, State.RUNNING)

@@ -1,4 +1,4 @@
-"""A schedule: its times become jobs, are skipped or made up for; none is sent twice."""
+"""Schedules: each time becomes a job, is skipped or caught up; no time is submitted twice."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def at_its_next_time(pool: Pool, clock: FakeClock, schedule: Schedule) -> 
     return pool.schedules.show(SUSAN, schedule.id)
 
 
-async def test_each_night_a_job_is_sent_unless_that_of_the_night_before_has_not_ended(
+async def test_schedule_skips_run_while_previous_job_is_unfinished(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     begun = await pool.schedules.begin(SUSAN, NIGHTLY)
@@ -75,7 +75,7 @@ async def test_each_night_a_job_is_sent_unless_that_of_the_night_before_has_not_
     assert third.last[0].outcome == "sent"
 
 
-async def test_what_fell_into_a_time_without_the_service_is_made_up_for_once(
+async def test_schedule_catches_up_once_after_downtime(
     tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
@@ -96,7 +96,7 @@ async def test_what_fell_into_a_time_without_the_service_is_made_up_for_once(
         assert len(runtime.launched) == 1
 
 
-async def test_it_is_paused_while_the_hub_does_not_know_its_owner(
+async def test_schedule_pauses_while_owner_is_unknown(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     begun = await pool.schedules.begin(SUSAN, NIGHTLY)
@@ -114,7 +114,7 @@ async def test_it_is_paused_while_the_hub_does_not_know_its_owner(
     await runtime.until_launched(1)
 
 
-async def test_paused_nothing_is_sent_and_resumed_nothing_is_made_up_for(
+async def test_paused_schedule_submits_nothing_and_does_not_catch_up(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     begun = await pool.schedules.begin(SUSAN, NIGHTLY)
@@ -130,7 +130,7 @@ async def test_paused_nothing_is_sent_and_resumed_nothing_is_made_up_for(
     assert pool.schedules.select(SUSAN, SchedulesQuery()) == []
 
 
-async def test_what_is_not_accepted_at_its_time_is_told(pool: Pool, clock: FakeClock) -> None:
+async def test_schedule_shows_refused_submission(pool: Pool, clock: FakeClock) -> None:
     begun = await pool.schedules.begin(SUSAN, NIGHTLY)
     gone = pool.schedules.book.get(begun.id)
     assert gone is not None
@@ -157,14 +157,14 @@ async def test_what_is_not_accepted_at_its_time_is_told(pool: Pool, clock: FakeC
         ("night at 2", "Middle/Earth", "There is no time zone"),
     ],
 )
-async def test_times_that_cannot_be_are_refused(
+async def test_invalid_schedule_times_are_refused(
     pool: Pool, when: str, zone: str, said: str
 ) -> None:
     with pytest.raises(InvalidInput, match=said):
         pool.schedules.preview(SUSAN, ScheduleRequest(TRAIN, when, zone))
 
 
-async def test_others_do_not_find_it(pool: Pool) -> None:
+async def test_schedule_of_another_user_is_not_found(pool: Pool) -> None:
     begun = await pool.schedules.begin(SUSAN, NIGHTLY)
     with pytest.raises(NotFound):
         pool.schedules.show(JOE, begun.id)

@@ -1,4 +1,4 @@
-"""Services: replicas are jobs that have no end, are exchanged, sleep, and are begun again."""
+"""Services: replicas are jobs without end that are replaced, sleep and restart."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def pool(
 async def until_told_to_end(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, number: int = 1
 ) -> tuple[WorkerId, Notice]:
-    """Let time pass until so many workers were told to end; return the last of them."""
+    """Let time pass until this number of workers got a stop; return the last of them."""
 
     def look() -> bool:
         if len(runtime.notices) >= number:
@@ -91,7 +91,7 @@ def worker_of(service: PoolService, number: int = 0) -> WorkerId:
     return WorkerId(service.replicas[number].job, 1, 0)
 
 
-async def test_a_replica_is_a_job_with_a_port_of_its_own_ready_once_its_path_answers(
+async def test_replica_is_ready_once_its_path_answers(
     pool: Pool, runtime: ScriptedRuntime, programs: Programs
 ) -> None:
     programs.all_answer = False
@@ -117,7 +117,7 @@ async def test_a_replica_is_a_job_with_a_port_of_its_own_ready_once_its_path_ans
     assert ready.replicas[0].phase == "ready"
 
 
-async def test_whatever_ends_it_is_a_failure_and_pauses_grow(
+async def test_replica_end_counts_as_failure_with_growing_pauses(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -134,7 +134,7 @@ async def test_whatever_ends_it_is_a_failure_and_pauses_grow(
     assert len(runtime.launched) == 4
 
 
-async def test_idle_it_sleeps_and_a_request_wakes_it_but_not_one_that_was_stopped(
+async def test_idle_service_sleeps_and_wakes_unless_stopped(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, requests: Requests
 ) -> None:
     asked = ServiceRequest("llm", SERVED, min_replicas=0, idle_s=600)
@@ -169,7 +169,7 @@ async def test_idle_it_sleeps_and_a_request_wakes_it_but_not_one_that_was_stoppe
     ]
 
 
-async def test_a_new_version_answers_before_the_old_one_leaves(
+async def test_new_version_is_ready_before_old_one_stops(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, requests: Requests
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -199,7 +199,7 @@ async def test_a_new_version_answers_before_the_old_one_leaves(
     assert same.version == 2, "the same again changes nothing"
 
 
-async def test_who_restarted_it_what_ended_and_what_its_gpus_do_is_told_to_who_may_change_it(
+async def test_service_events_and_gpu_use_require_right_to_change(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, access=ServiceAccess.EVERYONE))
@@ -223,9 +223,7 @@ async def test_who_restarted_it_what_ended_and_what_its_gpus_do_is_told_to_who_m
     assert (shown.replicas, shown.events) == ([], [])
 
 
-async def test_more_requests_bring_more_replicas_within_the_quota(
-    pool: Pool, requests: Requests
-) -> None:
+async def test_replicas_scale_with_requests_within_quota(pool: Pool, requests: Requests) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, max_replicas=3, in_flight=2))
     await until_service(pool, "llm", ServiceState.READY)
     requests.now = ServiceFlow(in_flight=5, last_request_at=0.0)
@@ -233,7 +231,7 @@ async def test_more_requests_bring_more_replicas_within_the_quota(
     assert grown.wanted == 3
 
 
-async def test_a_scheduler_that_starts_again_goes_on_with_the_same_replicas(
+async def test_replicas_survive_scheduler_restart(
     tmp_path: Path,
     runtime: ScriptedRuntime,
     clock: FakeClock,
@@ -249,7 +247,7 @@ async def test_a_scheduler_that_starts_again_goes_on_with_the_same_replicas(
     assert len(runtime.launched) == 1
 
 
-async def test_who_may_open_change_and_see_it(pool: Pool) -> None:
+async def test_service_access_controls_visibility_and_changes(pool: Pool) -> None:
     async def opens(access: ServiceAccess, group: str | None = None) -> list[str]:
         asked = ServiceRequest("llm", SERVED, access=access, group=group, update=True)
         await pool.services.serve(SUSAN, asked)
@@ -290,7 +288,7 @@ async def test_who_may_open_change_and_see_it(pool: Pool) -> None:
     assert stopped.text.startswith("Stopped: ada stopped it: it answers")
 
 
-async def test_it_stops_where_the_hub_does_not_know_its_owner_any_more(
+async def test_service_of_unknown_owner_stops(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -304,7 +302,7 @@ async def test_it_stops_where_the_hub_does_not_know_its_owner_any_more(
     await until_told_to_end(pool, runtime, clock)
 
 
-async def test_removed_its_replicas_end_at_once(
+async def test_removed_service_stops_replicas_immediately(
     pool: Pool, runtime: ScriptedRuntime, requests: Requests
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -327,13 +325,15 @@ async def test_removed_its_replicas_end_at_once(
         (ServiceRequest("a", SERVED, max_replicas=2, port=8000), "find"),
     ],
 )
-async def test_what_cannot_be_is_said_at_once(pool: Pool, asked: ServiceRequest, said: str) -> None:
+async def test_invalid_service_request_is_refused(
+    pool: Pool, asked: ServiceRequest, said: str
+) -> None:
     with pytest.raises(InvalidInput, match=said):
         await pool.services.serve(SUSAN, asked)
     assert pool.services.select(SUSAN, ServicesQuery()) == []
 
 
-async def test_two_services_cannot_have_one_port_and_with_one_the_old_ends_first(
+async def test_service_port_is_unique_and_freed_before_restart(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("one", SERVED, port=8000))
@@ -348,7 +348,7 @@ async def test_two_services_cannot_have_one_port_and_with_one_the_old_ends_first
     await runtime.until_launched(2)
 
 
-async def test_a_replica_of_a_project_under_its_quota_pauses_training_of_its_own_project(
+async def test_replica_within_quota_preempts_training_of_its_project(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     training = [

@@ -1,4 +1,4 @@
-"""Services whose replicas have addresses of their own, as pods of a cluster have."""
+"""Services whose replicas have their own addresses, like pods of a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PodRuntime(ScriptedRuntime):
     """A runtime whose workers have addresses.
 
     Attributes:
-        hosts: Addresses of workers; those that are not named get one by the number of the attempt.
+        hosts: Addresses of workers; other workers get an address by the number of their attempt.
     """
 
     listen = "0.0.0.0"
@@ -43,7 +43,7 @@ class PodRuntime(ScriptedRuntime):
         self.hosts: dict[WorkerId, str | None] = {}
 
     def host_of(self, worker: WorkerId) -> str | None:
-        """Return where a worker is reached."""
+        """Return the address of a worker."""
         return self.hosts.get(worker, f"10.1.{worker.attempt}.7")
 
 
@@ -78,7 +78,7 @@ async def pool(
 
 
 def backends(pool: Pool) -> tuple[Backend, ...]:
-    """Return where the gate sends susan's requests."""
+    """Return the backends to which the gateway sends susan's requests."""
     return PoolServices(pool.services, FakeClock()).route("llm", SUSAN).backends
 
 
@@ -86,7 +86,7 @@ def worker_of(service: PoolService, attempt: int = 1) -> WorkerId:
     return WorkerId(service.replicas[0].job, attempt, 0)
 
 
-async def test_it_listens_on_every_address_of_its_pod_and_is_asked_at_that_of_the_pod(
+async def test_replica_in_pod_is_reached_at_pod_address(
     pool: Pool, runtime: PodRuntime, programs: Programs
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, readiness="/up"))
@@ -99,13 +99,13 @@ async def test_it_listens_on_every_address_of_its_pod_and_is_asked_at_that_of_th
     assert backends(pool) == (Backend(worker.job, "10.1.1.7", port),)
 
 
-async def test_only_replicas_serve(pool: Pool, runtime: PodRuntime) -> None:
+async def test_ordinary_job_has_no_serving_port(pool: Pool, runtime: PodRuntime) -> None:
     await pool.jobs.submit(SUSAN, SERVED)
     (worker,) = await runtime.until_launched(1)
     assert runtime.launched[worker].serves is None
 
 
-async def test_of_one_that_is_not_reached_it_is_said_on_what_to_listen(
+async def test_unreachable_replica_text_names_listen_address(
     pool: Pool, runtime: PodRuntime, programs: Programs
 ) -> None:
     programs.all_answer = False
@@ -120,7 +120,7 @@ async def test_of_one_that_is_not_reached_it_is_said_on_what_to_listen(
     assert backends(pool) == ()
 
 
-async def test_one_without_an_address_gets_no_requests_until_it_has_one(
+async def test_replica_without_address_gets_no_requests(
     pool: Pool, runtime: PodRuntime, programs: Programs
 ) -> None:
     runtime.start_at_once = False
@@ -136,7 +136,7 @@ async def test_one_without_an_address_gets_no_requests_until_it_has_one(
     assert [it.host for it in backends(pool)] == ["10.1.9.9"]
 
 
-async def test_on_another_node_after_its_own_was_lost_it_is_the_same_replica_at_another_address(
+async def test_replica_of_lost_node_resumes_at_new_address(
     pool: Pool, runtime: PodRuntime, programs: Programs
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -150,7 +150,7 @@ async def test_on_another_node_after_its_own_was_lost_it_is_the_same_replica_at_
     assert programs.hosts == ["10.1.1.7", "10.1.2.7"]
 
 
-async def test_several_replicas_listen_on_one_port_and_a_new_version_answers_before_the_old_leaves(
+async def test_pod_replicas_share_port_and_overlap_on_restart(
     pool: Pool, runtime: PodRuntime, requests: Requests
 ) -> None:
     asked = ServiceRequest("llm", SERVED, min_replicas=2, max_replicas=2, port=8000)
@@ -165,7 +165,7 @@ async def test_several_replicas_listen_on_one_port_and_a_new_version_answers_bef
     assert runtime.notices == []
 
 
-async def test_one_that_is_paused_gets_no_more_requests_and_answers_those_that_it_has(
+async def test_paused_replica_finishes_open_requests_first(
     pool: Pool, runtime: PodRuntime, requests: Requests
 ) -> None:
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
@@ -183,7 +183,7 @@ async def test_one_that_is_paused_gets_no_more_requests_and_answers_those_that_i
     assert 0 < notice.grace_s < grace_s
 
 
-async def test_requests_hold_a_pause_up_for_a_part_of_its_grace_alone(
+async def test_open_requests_delay_pause_within_grace(
     pool: Pool, runtime: PodRuntime, requests: Requests
 ) -> None:
     pool.observed.put(pool.observed.now.with_configuration(story(TEAM + BRIEF)))

@@ -1,4 +1,4 @@
-"""A shell in a job is its owner's alone; what is typed is typed once; nobody is waited for."""
+"""A shell in a job is limited to the job's owner, applies input once, and never blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = ShellOpening(rows=30, columns=100)
 
 
 class Echo:
-    """A shell that prints what is typed; ``exit`` ends it with code 3."""
+    """A shell that prints its input; ``exit`` ends it with code 3."""
 
     def __init__(self) -> None:
         self.printed: asyncio.Queue[bytes] = asyncio.Queue()
@@ -43,7 +43,7 @@ class Echo:
 
 
 class Entered(ScriptedRuntime):
-    """Workers into which shells can be opened."""
+    """Workers in which shells can be opened."""
 
     def __init__(self) -> None:
         super().__init__(devices(4))
@@ -60,7 +60,7 @@ async def running(pool: Pool) -> Job:
     return await reached(pool, job.id, State.RUNNING)
 
 
-async def test_it_is_for_the_owner_alone_whoever_else_may_see_the_job(tmp_path: Path) -> None:
+async def test_shell_is_limited_to_job_owner(tmp_path: Path) -> None:
     runtime = Entered()
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job, door = await running(pool), pool.inside.shells
@@ -81,14 +81,14 @@ async def test_it_is_for_the_owner_alone_whoever_else_may_see_the_job(tmp_path: 
                 await door.read(other, job.id, ShellQuery(opened_.shell), 0.0)
 
 
-async def test_what_is_typed_comes_back_once_and_after_the_end_nothing_comes(
+async def test_shell_input_is_applied_once_until_shell_ends(
     tmp_path: Path,
 ) -> None:
     runtime = Entered()
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job, door = await running(pool), pool.inside.shells
         id_ = (await door.open(SUSAN, job.id, HERE)).shell
-        for number in (1, 1, 2):  # an answer was lost, and the request came again
+        for number in (1, 1, 2):  # the request was retried after a lost answer
             await door.type(SUSAN, job.id, ShellInput(id_, number, f"{number};".encode()))
         read, offset = b"", 0
         while read != b"1;2;":
@@ -103,7 +103,7 @@ async def test_what_is_typed_comes_back_once_and_after_the_end_nothing_comes(
         assert last.text == "The shell has ended."
 
 
-async def test_so_many_are_open_at_most_and_those_that_ended_do_not_count(tmp_path: Path) -> None:
+async def test_open_shells_per_user_are_limited(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=Entered())) as pool:
         job, door = await running(pool), pool.inside.shells
         ids = [(await door.open(SUSAN, job.id, HERE)).shell for _ in range(shells.MOST_OF_USER)]
@@ -115,7 +115,7 @@ async def test_so_many_are_open_at_most_and_those_that_ended_do_not_count(tmp_pa
         await door.open(SUSAN, job.id, HERE)
 
 
-async def test_a_job_that_does_not_run_and_a_pool_without_shells_say_so(tmp_path: Path) -> None:
+async def test_shell_is_refused_without_running_worker(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(4))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         job, door = await running(pool), pool.inside.shells

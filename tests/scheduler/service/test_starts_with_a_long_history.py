@@ -1,4 +1,4 @@
-"""A start reads what lives and what ended lately; the rest of the history comes beside its work."""
+"""A start reads live and recent jobs; older history is loaded in the background."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def job(number: int, ended: float | None) -> JobRecord:
 
 
 async def recorded(folder: Path) -> list[JobRecord]:
-    """Write jobs of which every tenth waits, and the oldest and the newest have ended long ago."""
+    """Write jobs: every tenth waits, and the oldest and the newest ended long ago."""
     jobs = [job(n, None if n % 10 == 5 else 2000.0 - abs(n - 15) - n / 1000) for n in range(COUNT)]
     store = SqliteStore(folder / "scheduler")
     await store.open()
@@ -55,7 +55,7 @@ async def recorded(folder: Path) -> list[JobRecord]:
     return jobs
 
 
-async def test_what_is_left_out_comes_in_its_place(tmp_path: Path) -> None:
+async def test_older_jobs_are_loaded_in_order(tmp_path: Path) -> None:
     jobs = await recorded(tmp_path)
     ledger = Ledger(SqliteStore(tmp_path / "scheduler"))
     await ledger.open()
@@ -63,7 +63,7 @@ async def test_what_is_left_out_comes_in_its_place(tmp_path: Path) -> None:
     first = {it.id for it in ledger.jobs()}
     assert len(first) == RECENT + 3
     assert {it.id for it in jobs if it.live} < first
-    # What happens before the rest is known: one ends, one is new.
+    # Changes before the rest is loaded: one job ends, one is new.
     waiting = next(it for it in jobs if it.live)
     over = replace(waiting, state=JobState.CANCELLED, ended=3000.0)
     new = job(COUNT, None)
@@ -81,7 +81,7 @@ async def test_what_is_left_out_comes_in_its_place(tmp_path: Path) -> None:
     await ledger.store.close()
 
 
-async def test_a_pool_that_has_just_started_knows_an_old_key_and_an_old_job(
+async def test_old_key_and_job_are_known_right_after_start(
     tmp_path: Path,
 ) -> None:
     jobs = await recorded(tmp_path)
@@ -97,7 +97,7 @@ async def test_a_pool_that_has_just_started_knows_an_old_key_and_an_old_job(
         assert pool.jobs.detail(SUSAN, jobs[0].id).attempts
 
 
-async def test_a_short_history_is_known_at_once(
+async def test_short_history_is_loaded_at_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "RECENT", COUNT)

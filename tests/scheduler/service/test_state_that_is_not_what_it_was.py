@@ -1,4 +1,4 @@
-"""Running jobs outlive a database that is lost, damaged or older; an administrator decides."""
+"""Running jobs survive a lost, damaged or older database until an administrator decides."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from benchpool_support.pools import (
 
 
 async def run_on(pool: Pool, **more: Any) -> Job:
-    """Send a job, and wait until it runs."""
+    """Submit a job, and wait until it runs."""
     job = await pool.jobs.submit(SUSAN, sleeper(**more))
     return await reached(pool, job.id, State.RUNNING)
 
 
 async def left_running(state: Path, **more: Any) -> tuple[Job, int]:
-    """Let a job run under a service that ends; return it, and the pid of its supervisor."""
+    """Run a job under a service that ends; return it, and the PID of its supervisor."""
     pool = make_pool(state)
     await pool.open()
     job = await run_on(pool, **more)
@@ -57,7 +57,7 @@ async def decide(pool: Pool, **what: Any) -> SafeModeIssues:
 
 
 def held(pool: Pool) -> int:
-    """Return how many GPUs are kept out of the pool."""
+    """Return the number of GPUs kept out of the pool."""
     return pool.views.status(ADMIN).counts[GpuState.FOREIGN]
 
 
@@ -70,9 +70,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("harm", ["missing", "empty", "garbage"])
-async def test_a_running_job_survives_a_lost_database_and_is_taken_in(
-    tmp_path: Path, harm: str
-) -> None:
+async def test_running_job_survives_lost_database_and_is_adopted(tmp_path: Path, harm: str) -> None:
     job, pid = await left_running(tmp_path, gpus=2, name="precious")
     for file in database(tmp_path).parent.glob("pool.sqlite*"):
         file.unlink()
@@ -103,14 +101,14 @@ async def test_a_running_job_survives_a_lost_database_and_is_taken_in(
         assert alive(pid)
         await run_on(pool)
 
-        # It is a job as any other: paused, it resumes from its own submission.
+        # An adopted job is ordinary: after a pause it resumes from its own submission.
         await pool.jobs.act(ADMIN, job.id, "pause")
         await reached(pool, job.id, State.PAUSED)
         await pool.jobs.act(ADMIN, job.id, "resume")
         assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
 
 
-async def test_the_note_outlives_restarts_until_an_administrator_decides(tmp_path: Path) -> None:
+async def test_safe_mode_hold_survives_restarts_until_decision(tmp_path: Path) -> None:
     _, pid = await left_running(tmp_path)
     database(tmp_path).unlink()
     for _ in range(2):
@@ -132,7 +130,7 @@ def by_safe_mode(job: Job) -> bool:
     return job.reason is not None and job.reason.code == "safe-mode"
 
 
-async def test_what_waits_under_a_hold_says_so_and_starts_when_it_ends(tmp_path: Path) -> None:
+async def test_queued_job_waits_during_safe_mode_hold(tmp_path: Path) -> None:
     pool = make_pool(tmp_path)
     await pool.open()
     first = await run_on(pool, gpus=6)
@@ -155,7 +153,7 @@ async def test_what_waits_under_a_hold_says_so_and_starts_when_it_ends(tmp_path:
         await reached(pool, waiting.id, State.RUNNING)
 
 
-async def test_an_older_copy_ends_no_job_and_starts_none_twice(
+async def test_restored_database_ends_and_duplicates_no_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = make_pool(tmp_path)
@@ -173,7 +171,7 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(
 
     (tmp_path / "old.sqlite").rename(database(tmp_path))
     async with opened(make_pool(tmp_path)) as pool:
-        # The copy has one as running that has ended, and one as waiting that runs.
+        # In the backup, the ended job runs and the running job waits.
         assert alive(pid)
         (unknown,) = (await decide(pool)).unknown
         assert (unknown.id, unknown.in_line) == (waiting.id, True)
@@ -190,7 +188,7 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(
         adopt = runtime.adopt
 
         async def adopt_in_a_pass(worker: WorkerId) -> None:
-            await pool.passes.make()  # the job is on record, and still told as unknown
+            await pool.passes.make()  # the job is recorded, and still listed as unknown
             await adopt(worker)
 
         monkeypatch.setattr(runtime, "adopt", adopt_in_a_pass)
@@ -202,9 +200,7 @@ async def test_an_older_copy_ends_no_job_and_starts_none_twice(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_a_job_that_was_paused_after_the_copy_queues_again(
-    tmp_path: Path, workers: int
-) -> None:
+async def test_job_paused_after_backup_is_requeued(tmp_path: Path, workers: int) -> None:
     job, _ = await left_running(tmp_path, workers=workers)
     copy = shutil.copy(database(tmp_path), tmp_path / "copy.sqlite")
     pool = make_pool(tmp_path)
@@ -234,9 +230,7 @@ async def test_a_job_that_was_paused_after_the_copy_queues_again(
 
 
 @pytest.mark.parametrize("table", ["jobs", "attempts"])
-async def test_one_unreadable_record_keeps_its_gpus_and_nothing_else(
-    tmp_path: Path, table: str
-) -> None:
+async def test_unreadable_record_holds_only_its_gpus(tmp_path: Path, table: str) -> None:
     job, pid = await left_running(tmp_path, gpus=2)
     with sqlite3.connect(database(tmp_path)) as db:
         db.execute(f"UPDATE {table} SET facts = '{{'")  # noqa: S608 (a name of ours)
@@ -255,7 +249,7 @@ async def test_one_unreadable_record_keeps_its_gpus_and_nothing_else(
         assert (held(pool), problems(pool), alive(pid)) == (0, "", True)
 
 
-async def test_an_unreadable_record_of_nothing_that_runs_is_given_up_when_asked(
+async def test_unreadable_record_of_ended_job_is_discarded(
     tmp_path: Path,
 ) -> None:
     pool = make_pool(tmp_path)
@@ -274,7 +268,7 @@ async def test_an_unreadable_record_of_nothing_that_runs_is_given_up_when_asked(
         assert pool.observed.now.safe_mode.quiet
 
 
-async def test_a_job_from_before_there_were_notes_is_known_by_its_process(tmp_path: Path) -> None:
+async def test_job_without_origin_file_is_recovered_from_process(tmp_path: Path) -> None:
     job, pid = await left_running(tmp_path, gpus=2, name="old")
     next((tmp_path / "jobs" / job.id).rglob("origin.json")).unlink()
     database(tmp_path).unlink()
@@ -286,7 +280,7 @@ async def test_a_job_from_before_there_were_notes_is_known_by_its_process(tmp_pa
         assert (now.name, now.gpus, alive(pid)) == ("old", 2, True)
 
 
-async def test_the_beginning_of_several_ids_ends_none_and_a_whole_id_one(tmp_path: Path) -> None:
+async def test_ambiguous_id_prefix_ends_no_orphan(tmp_path: Path) -> None:
     pool = make_pool(tmp_path)
     await pool.open()
     for _ in range(2):

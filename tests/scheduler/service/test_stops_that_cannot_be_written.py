@@ -1,4 +1,4 @@
-"""An acknowledged stop is never forgotten, whatever becomes of the file that says it."""
+"""An acknowledged stop is carried out even if its file cannot be written."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ projects:
 policy: {grace_s: 3, preemptions_per_hour: 100, preemptions_per_day: 2400}
 """
 )
-"""Two GPUs, one for each of two people."""
+"""Two GPUs, one for each of two users."""
 
 
 def says(pool: Pool) -> str:
-    """Return what people who look after the pool are told."""
+    """Return the problems that the pool's health shows to administrators."""
     return " ".join(pool.views.status(ADMIN).health.problems)
 
 
 async def running(pool: Pool, **more: object) -> Job:
-    """Return susan's job, which runs until it is stopped."""
+    """Return a running job of susan, which runs until it is stopped."""
     job = await pool.jobs.submit(SUSAN, sleeper(**more))
     return await reached(pool, job.id, State.RUNNING)
 
 
 async def well_again(pool: Pool) -> None:
-    """Wait until no problem is told."""
+    """Wait until the pool's health shows no problem."""
     await until_async(lambda: not says(pool))
 
 
 @needs_root
-async def test_a_cancel_on_a_full_disk_ends_the_job_at_once(tmp_path: Path) -> None:
+async def test_cancel_on_full_disk_ends_job(tmp_path: Path) -> None:
     with small_disk(tmp_path / "jobs") as disk:
         async with opened(make_pool(tmp_path, configuration=TWO, gpus=2)) as pool:
             job = await running(pool)
@@ -70,13 +70,13 @@ async def test_a_cancel_on_a_full_disk_ends_the_job_at_once(tmp_path: Path) -> N
             ended = await reached(pool, job.id, State.CANCELLED)
             assert ended.reason is not None
             assert "Cancelled by susan" in ended.reason.text
-            # Its end was written, although nothing else can be.
+            # The end of the job was written, although the disk is full.
             assert [*tmp_path.glob("jobs/*/attempts/1/worker-0/exit.json")]
             await well_again(pool)
             disk.make_room()
 
 
-async def test_a_preemption_of_a_job_whose_folder_is_gone_lets_its_claimant_start(
+async def test_preemption_works_without_victim_folder(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=TWO, gpus=2)) as pool:
@@ -87,7 +87,7 @@ async def test_a_preemption_of_a_job_whose_folder_is_gone_lets_its_claimant_star
         assert (await reached(pool, victim.id, State.QUEUED)).preemptions
 
 
-async def test_a_pause_without_a_descriptor_is_carried_out(tmp_path: Path) -> None:
+async def test_pause_works_without_free_descriptors(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, configuration=TWO, gpus=2)) as pool:
         job = await running(pool)
         with no_descriptor_left():
@@ -102,7 +102,7 @@ async def test_a_pause_without_a_descriptor_is_carried_out(tmp_path: Path) -> No
 
 
 class Deaf(SimulatedRuntime):
-    """Workers that run; telling them to stop fails ``faults`` times."""
+    """Runtime whose first ``faults`` stops of workers fail."""
 
     def __init__(self, faults: int) -> None:
         super().__init__(simulated_devices(2))
@@ -114,7 +114,7 @@ class Deaf(SimulatedRuntime):
         self.begin(launch.worker)
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Fail, or take note."""
+        """Fail, or record the notice."""
         if self.faults:
             self.faults -= 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -123,7 +123,7 @@ class Deaf(SimulatedRuntime):
 
 @contextmanager
 def pauses(pool: Pool) -> Iterator[list[float]]:
-    """Let no time pass between tries, and keep how long it would have been."""
+    """Skip the pauses between retries, and yield the list of their lengths in seconds."""
     found: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -134,7 +134,7 @@ def pauses(pool: Pool) -> Iterator[list[float]]:
     yield found
 
 
-async def test_it_is_tried_again_with_growing_pauses_until_it_is_told(tmp_path: Path) -> None:
+async def test_failed_stop_is_retried_with_growing_pauses(tmp_path: Path) -> None:
     runtime = Deaf(faults=10)
     async with opened(make_pool(tmp_path, configuration=TWO, runtime=runtime)) as pool:
         job = await running(pool)
@@ -145,7 +145,7 @@ async def test_it_is_tried_again_with_growing_pauses_until_it_is_told(tmp_path: 
         assert found == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
-async def test_a_worker_that_has_ended_is_told_no_more(tmp_path: Path) -> None:
+async def test_stop_retries_end_with_worker(tmp_path: Path) -> None:
     runtime = Deaf(faults=1_000_000)
     async with opened(make_pool(tmp_path, configuration=TWO, runtime=runtime)) as pool:
         job = await running(pool)
@@ -157,7 +157,7 @@ async def test_a_worker_that_has_ended_is_told_no_more(tmp_path: Path) -> None:
             await well_again(pool)
 
 
-async def test_a_repeated_cancel_is_told_again(tmp_path: Path) -> None:
+async def test_repeated_cancel_is_sent_again(tmp_path: Path) -> None:
     runtime = Deaf(faults=0)
     async with opened(make_pool(tmp_path, configuration=TWO, runtime=runtime)) as pool:
         job = await running(pool)
@@ -169,7 +169,7 @@ async def test_a_repeated_cancel_is_told_again(tmp_path: Path) -> None:
         }
 
 
-async def test_who_lives_on_after_the_grace_is_told_again(tmp_path: Path) -> None:
+async def test_stop_is_resent_after_grace_period(tmp_path: Path) -> None:
     clock, runtime = FakeClock(), Deaf(faults=0)
     async with opened(make_pool(tmp_path, configuration=TWO, runtime=runtime, clock=clock)) as pool:
         job = await running(pool)

@@ -37,7 +37,7 @@ sys.exit(7)
 """
 
 
-async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
+async def test_reclaimed_job_resumes_from_its_checkpoint(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path)) as pool:
@@ -62,7 +62,7 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         waiting = await decided(pool, big.id)
         assert waiting.state is State.QUEUED
         assert waiting.reason is not None
-        # Who may see that job is told its name, who may not its project.
+        # Users who may see the claimant get its name; other users get only its project.
         assert [(it.for_, it.rule) for it in waiting.preemptions] == [("jemma/hers", "R15")]
         (seen,) = pool.jobs.detail(SUSAN, big.id).job.preemptions
         assert seen.for_ == "jemma"
@@ -80,9 +80,7 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         assert b"resumed at step 41" in (await pool.logs.read(SUSAN, big.id, attempt=2)).data
 
 
-async def test_a_worker_sees_only_what_the_allow_list_and_its_user_name(
-    tmp_path: Path, monkeypatch: object
-) -> None:
+async def test_worker_environment_follows_allow_list(tmp_path: Path, monkeypatch: object) -> None:
     show = "import os, json; print(json.dumps(sorted(os.environ)))"
     async with opened(make_pool(tmp_path)) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(show, env={"LR": "0.1"}))
@@ -101,7 +99,7 @@ async def test_a_worker_sees_only_what_the_allow_list_and_its_user_name(
     assert {"BENCHPOOL_JOB_ID", "BENCHPOOL_PROJECT", "BENCHPOOL_ATTEMPT", "LR"} <= names
 
 
-async def test_progress_that_a_worker_writes_is_seen_and_kept(tmp_path: Path) -> None:
+async def test_progress_file_is_read_and_kept(tmp_path: Path) -> None:
     say = (
         "import os, json, time\n"
         "with open(os.environ['BENCHPOOL_PROGRESS_FILE'], 'w') as f:\n"

@@ -1,4 +1,4 @@
-"""A sweep: its trials are jobs that begin, report, are paused and end; none is lost or doubled."""
+"""Sweeps: trials are jobs that start, report, pause and end; none is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def comes_to(pool: Pool, sweep: str, state: SweepState) -> Sweep:
     )
 
 
-async def test_each_combination_is_a_job_with_its_values_and_so_many_run_at_once(
+async def test_sweep_runs_each_combination_within_concurrency(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     plan = SweepPlan(RATES, metric="loss", max_concurrent=2)
@@ -96,7 +96,7 @@ async def test_each_combination_is_a_job_with_its_values_and_so_many_run_at_once
     assert over.best == 1
 
 
-async def test_each_task_of_an_array_finds_its_number_and_the_failures_of_others_stop_none(
+async def test_array_tasks_get_their_number_and_fail_independently(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     tasks = ListedValues(list(range(3, 17, 2)))
@@ -120,7 +120,7 @@ async def test_each_task_of_an_array_finds_its_number_and_the_failures_of_others
     assert over.text == "7 of 7 tasks begun: 7 failed."
 
 
-async def test_what_does_worse_is_stopped_early_with_its_reason_and_is_no_failure(
+async def test_worse_trial_is_stopped_early(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     plan = SweepPlan(RATES, metric="loss", max_concurrent=3, early_stopping=EarlyStopping(10))
@@ -144,7 +144,7 @@ async def test_what_does_worse_is_stopped_early_with_its_reason_and_is_no_failur
     assert over.text.startswith("3 of 3 trials begun: 2 done, 1 stopped early.")
 
 
-async def test_stopping_a_sweep_ends_what_is_under_way_unless_it_may_finish(
+async def test_stopped_sweep_cancels_trials_unless_let_finish(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     plan = SweepPlan(RATES, max_concurrent=1)
@@ -168,7 +168,7 @@ async def test_stopping_a_sweep_ends_what_is_under_way_unless_it_may_finish(
     assert await pool.sweeps.select(JOE, SweepsQuery(all=True)) == []
 
 
-async def test_what_could_not_be_sent_as_a_job_begins_no_sweep(pool: Pool) -> None:
+async def test_invalid_job_starts_no_sweep(pool: Pool) -> None:
     plan = SweepPlan(RATES)
     for submission, refusal in (
         (JobSubmission(entry=TRAIN.entry, gpus=99), (Refused, InvalidInput)),
@@ -179,7 +179,7 @@ async def test_what_could_not_be_sent_as_a_job_begins_no_sweep(pool: Pool) -> No
     assert await pool.sweeps.select(SUSAN, SweepsQuery()) == []
 
 
-async def test_the_cost_is_told_before_with_as_many_at_once_as_the_quota_lets_run(
+async def test_sweep_preview_shows_cost_within_quota(
     pool: Pool,
 ) -> None:
     plan = SweepPlan(RATES, max_concurrent=4)
@@ -193,7 +193,7 @@ async def test_the_cost_is_told_before_with_as_many_at_once_as_the_quota_lets_ru
     assert await pool.sweeps.select(SUSAN, SweepsQuery()) == []
 
 
-async def test_a_repeat_by_key_is_the_same_sweep(pool: Pool) -> None:
+async def test_repeated_key_returns_same_sweep(pool: Pool) -> None:
     asked = SweepRequest(TRAIN, SweepPlan(RATES, max_concurrent=1), key="k1")
     first = await pool.sweeps.begin(SUSAN, asked)
     assert (await pool.sweeps.begin(SUSAN, asked)).id == first.id
@@ -202,7 +202,7 @@ async def test_a_repeat_by_key_is_the_same_sweep(pool: Pool) -> None:
         await pool.sweeps.begin(SUSAN, other)
 
 
-async def test_what_came_of_a_trial_outlives_its_job(
+async def test_trial_result_outlives_its_job(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     plan = SweepPlan({"lr": ListedValues([0.1])}, metric="loss")
@@ -218,7 +218,7 @@ async def test_what_came_of_a_trial_outlives_its_job(
 
 @dataclass
 class Trials:
-    """Plays the workers of a sweep: they report, are paused, fail, and end."""
+    """Simulated workers of a sweep: they report, pause, get lost, and end."""
 
     runtime: ScriptedRuntime
     drawing: random.Random
@@ -227,7 +227,7 @@ class Trials:
     pauses: int = 0
 
     async def move(self, pool: Pool, clock: FakeClock) -> None:
-        """Let something happen to one of those that run."""
+        """Let each running worker report, and some of them end or pause."""
         told = {worker for worker, _ in self.runtime.notices}
         alive = [it for it in self.runtime.launched if it not in self.ended]
         for worker in [it for it in alive if it in told]:
@@ -261,7 +261,7 @@ class Trials:
 
 
 @pytest.mark.timeout(300)
-async def test_200_trials_at_random_pauses_and_restarts_are_each_tried_once(
+async def test_sweep_runs_each_trial_once_through_random_faults(
     tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     plan = SweepPlan(

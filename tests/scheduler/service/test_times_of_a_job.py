@@ -1,4 +1,4 @@
-"""All times of a job are of one clock, whatever is done to the machine's meanwhile."""
+"""All times of a job are from one clock, whatever happens to the machine's clock."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ HOUR_S = 3600.0
 
 
 def set_since(by_s: float) -> Clock:
-    """Return the service's clock of a machine whose own was set by so much after the start."""
+    """Return a service clock whose machine clock was changed by these seconds after the start."""
     readings = iter([time.time() - by_s])
     return SystemClock(lambda: next(readings, time.time()))
 
 
 @pytest.mark.parametrize("by_s", [HOUR_S, -HOUR_S])
-async def test_a_machine_whose_clock_is_set_tells_of_no_hour_too_much_or_too_little(
-    tmp_path: Path, by_s: float
-) -> None:
+async def test_job_times_are_consistent_after_clock_change(tmp_path: Path, by_s: float) -> None:
     clock = set_since(by_s)
     async with opened(make_pool(tmp_path, clock=clock)) as pool:
         begun = clock.now()

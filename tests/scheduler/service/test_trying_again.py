@@ -1,4 +1,4 @@
-"""A job that failed is tried again as its site and its owner ask, and it says so."""
+"""Failed jobs are retried as configured by site and owner, and show it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fail(
     runtime.say(event)
 
 
-async def test_a_job_is_tried_again_as_often_as_it_asks_and_not_after_the_same_traceback(
+async def test_retries_stop_at_repeated_traceback(
     tmp_path: Path,
 ) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
@@ -67,7 +67,7 @@ async def test_a_job_is_tried_again_as_often_as_it_asks_and_not_after_the_same_t
         assert retried == "Tried again twice after exit code 1; it began anew."
 
 
-async def test_counts_outlive_the_service(tmp_path: Path) -> None:
+async def test_retry_count_survives_restart(tmp_path: Path) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool, retries=1)
@@ -85,7 +85,7 @@ async def test_counts_outlive_the_service(tmp_path: Path) -> None:
     )
 
 
-async def test_after_an_xid_it_goes_on_from_its_checkpoint_on_another_node(
+async def test_gpu_error_retries_on_another_node(
     tmp_path: Path,
 ) -> None:
     runtime, clock = ScriptedRuntime((*machine("node-3"), *machine("node-4"))), FakeClock()
@@ -107,7 +107,7 @@ async def test_after_an_xid_it_goes_on_from_its_checkpoint_on_another_node(
         )
 
 
-async def test_where_there_is_one_node_only_it_is_tried_again_there(tmp_path: Path) -> None:
+async def test_gpu_error_retries_on_single_node(tmp_path: Path) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool)
@@ -116,7 +116,7 @@ async def test_where_there_is_one_node_only_it_is_tried_again_there(tmp_path: Pa
         await until_job(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
 
 
-async def test_between_two_attempts_it_says_for_how_long_it_waits(tmp_path: Path) -> None:
+async def test_retry_pause_is_shown_as_reason(tmp_path: Path) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
     text = YAML.replace("out_of_memory: {times: 1, pause_s: 0}", "out_of_memory: {times: 1}")
     async with opened(pool_of(tmp_path, runtime, clock, text)) as pool:
@@ -137,7 +137,7 @@ async def test_between_two_attempts_it_says_for_how_long_it_waits(tmp_path: Path
 
 
 @pytest.mark.parametrize("wish", ["pause", "cancel"])
-async def test_what_its_owner_ends_is_not_tried_again(tmp_path: Path, wish: str) -> None:
+async def test_job_stopped_by_owner_is_not_retried(tmp_path: Path, wish: str) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool, retries=3)

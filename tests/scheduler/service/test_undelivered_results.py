@@ -1,4 +1,4 @@
-"""A job that succeeded shows where its results are when they did not come home."""
+"""A succeeded job shows where its results are if they could not be delivered."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
         ),
     ],
 )
-async def test_results_that_stayed_are_the_reason_of_a_success(
+async def test_undelivered_results_are_reason_of_succeeded_job(
     pool: Pool, runtime: ScriptedRuntime, said: str, text: str, remedy: str
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
@@ -62,7 +62,7 @@ async def test_results_that_stayed_are_the_reason_of_a_success(
 
 
 @pytest.mark.parametrize("said", [None, "it did not end within its grace period and was killed"])
-async def test_other_ends_of_a_success_have_no_reason(
+async def test_succeeded_job_has_no_reason_otherwise(
     pool: Pool, runtime: ScriptedRuntime, said: str | None
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())

@@ -1,4 +1,4 @@
-"""Contents exist when their hash is proved, and only for who uploaded them."""
+"""Uploaded contents are verified by their hash, and visible only to their uploader."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def left_over(tmp_path: Path) -> list[str]:
     )
 
 
-async def test_a_real_job_runs_what_was_uploaded(tmp_path: Path) -> None:
+async def test_real_job_runs_uploaded_script(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         await upload(pool)
         entry = ScriptEntry("train.py", ["here"])
@@ -61,7 +61,7 @@ async def test_a_real_job_runs_what_was_uploaded(tmp_path: Path) -> None:
         assert (await pool.logs.read(SUSAN, job.id)).data == b"hello from here\n"
 
 
-async def test_knowing_a_hash_is_not_having_the_content(pool: Pool) -> None:
+async def test_known_hash_requires_own_upload(pool: Pool) -> None:
     await upload(pool)
     assert pool.uploads.missing(SUSAN, [SHA, "b" * 64]) == ["b" * 64]
     assert pool.uploads.missing(JOE, [SHA]) == [SHA]
@@ -69,7 +69,7 @@ async def test_knowing_a_hash_is_not_having_the_content(pool: Pool) -> None:
         await pool.jobs.submit(JOE, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
 
 
-async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_path: Path) -> None:
+async def test_changed_upload_leaves_no_file(pool: Pool, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="the file changed on the way") as caught:
         await upload(pool, sha256="b" * 64)
     assert caught.value.code == "hash-differs"
@@ -81,7 +81,7 @@ async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_
     assert pool.uploads.missing(SUSAN, [SHA]) == [SHA]
 
 
-async def test_a_long_content_that_comes_in_pieces_is_kept_whole(pool: Pool) -> None:
+async def test_long_upload_in_pieces_is_stored_whole(pool: Pool) -> None:
     data = bytes(range(256)) * (3 * uploads.PIECE // 256) + b"end"
     sha256 = hashlib.sha256(data).hexdigest()
     writer = pool.uploads.writer(SUSAN, sha256, len(data))
@@ -92,7 +92,7 @@ async def test_a_long_content_that_comes_in_pieces_is_kept_whole(pool: Pool) -> 
         assert file.read() == data
 
 
-async def test_a_content_that_is_given_up_while_it_is_written_leaves_nothing(
+async def test_aborted_upload_leaves_no_file(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going, goes_on = threading.Event(), threading.Event()
@@ -115,12 +115,12 @@ async def test_a_content_that_is_given_up_while_it_is_written_leaves_nothing(
     await until_async(lambda: not left_over(tmp_path))
 
 
-async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:
+async def test_oversized_upload_is_refused_before_transfer(pool: Pool) -> None:
     with pytest.raises(TooLarge, match=r"2147483648 are allowed"):
         pool.uploads.writer(SUSAN, SHA, uploads.OBJECT_BYTES + 1)
 
 
-async def test_contents_that_nothing_names_are_deleted_after_a_day(
+async def test_unreferenced_uploads_are_deleted_after_one_day(
     pool: Pool, tmp_path: Path, clock: FakeClock
 ) -> None:
     await upload(pool)
@@ -135,9 +135,7 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]
 
 
-async def test_what_a_schedule_is_to_send_is_kept(
-    pool: Pool, tmp_path: Path, clock: FakeClock
-) -> None:
+async def test_uploads_of_schedule_are_kept(pool: Pool, tmp_path: Path, clock: FakeClock) -> None:
     await upload(pool)
     sent = JobSubmission(entry=ScriptEntry("train.py"), files=[SENT])
     schedule = await pool.schedules.begin(SUSAN, ScheduleRequest(sent, "monday at 9"))

@@ -1,4 +1,4 @@
-"""Administrators hear of jobs whose user the Hub does not know any more, or knows anew."""
+"""Jobs of deleted or recreated Hub users are reported to administrators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def problems(pool: Pool) -> str:
     return " ".join(pool.views.status(ADMIN).health.problems)
 
 
-async def test_jobs_of_a_deleted_user_are_told_until_they_are_cancelled(tmp_path: Path) -> None:
+async def test_jobs_of_deleted_user_are_reported_until_cancelled(tmp_path: Path) -> None:
     hub = StaticDirectory((ADA, SUE), ())
     async with opened(make_pool(tmp_path, directory=hub)) as pool:
         await pool.housekeeping.ask_hub()
@@ -34,7 +34,7 @@ async def test_jobs_of_a_deleted_user_are_told_until_they_are_cancelled(tmp_path
         assert problems(pool) == ""
 
 
-async def test_who_gets_a_former_name_has_its_jobs_not_without_a_word(tmp_path: Path) -> None:
+async def test_reused_user_name_is_reported(tmp_path: Path) -> None:
     hub = StaticDirectory((ADA, SUE), ())
     async with opened(make_pool(tmp_path, directory=hub)) as pool:
         await pool.housekeeping.ask_hub()

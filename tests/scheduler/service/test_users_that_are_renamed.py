@@ -1,4 +1,4 @@
-"""A bench of a user whom the Hub renames counts against the new name, and its jobs are shown."""
+"""A bench of a renamed Hub user counts against the new name, and the user's jobs are reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(user: str, server: str = "", spawn: str = "1") -> LeaseRequest:
 
 
 class RenamingHub(StaticDirectory):
-    """A Hub in which susan runs a server, and that renames her when it is asked the next time."""
+    """A Hub in which susan runs a server, and that renames her at the next refresh."""
 
     renamed = False
 
@@ -59,7 +59,7 @@ def holders(pool: Pool) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("shows_state", [True, False], ids=["one machine", "cluster"])
-async def test_a_bench_counts_against_the_new_name_at_its_very_next_start(
+async def test_bench_counts_against_new_name_at_next_start(
     tmp_path: Path, shows_state: bool
 ) -> None:
     hub, clock = RenamingHub((ADA, SUE), ()), FakeClock()
@@ -73,7 +73,7 @@ async def test_a_bench_counts_against_the_new_name_at_its_very_next_start(
         assert holders(pool) == [("sue", lease)]
         pool.idle.watcher.meet()
         assert pool.idle.watcher.bench(pool.ledger.leases()[0]).lease.user == "sue"
-        for _ in range(2):  # its server runs on, so that its GPU is nobody else's
+        for _ in range(2):  # the server still runs, so its GPU stays assigned
             await pool.housekeeping.ask_hub()
             clock.pass_s(GONE_S + 1)
         await pool.housekeeping.ask_hub()
@@ -84,7 +84,7 @@ async def test_a_bench_counts_against_the_new_name_at_its_very_next_start(
         assert holders(pool) == []
 
 
-async def test_a_restarted_scheduler_learns_the_new_name_from_the_servers_state(
+async def test_rename_is_recognized_after_restart(
     tmp_path: Path,
 ) -> None:
     hub = RenamingHub((ADA, SUE), ())
@@ -99,7 +99,7 @@ async def test_a_restarted_scheduler_learns_the_new_name_from_the_servers_state(
         assert holders(pool) == [("sue", lease)]
 
 
-async def test_a_former_name_that_is_given_to_another_user_keeps_no_bench(tmp_path: Path) -> None:
+async def test_reused_user_name_inherits_no_bench(tmp_path: Path) -> None:
     hub = RenamingHub((ADA, SUE), ())
     runtime = ScriptedRuntime(devices(4))
     async with opened(
@@ -117,7 +117,7 @@ async def test_a_former_name_that_is_given_to_another_user_keeps_no_bench(tmp_pa
         assert sorted(holders(pool)) == [("sue", lease), ("susan", own.id)]
 
 
-async def test_jobs_of_the_former_name_are_told_with_the_new_one(tmp_path: Path) -> None:
+async def test_jobs_of_renamed_user_are_reported(tmp_path: Path) -> None:
     hub = RenamingHub((ADA, SUE), ())
     async with opened(make_pool(tmp_path, directory=hub)) as pool:
         await pool.housekeeping.ask_hub()
@@ -136,7 +136,7 @@ async def test_jobs_of_the_former_name_are_told_with_the_new_one(tmp_path: Path)
         assert pool.views.status(ADMIN).health.problems == []
 
 
-async def test_who_gets_the_old_name_back_is_not_taken_for_another_person(tmp_path: Path) -> None:
+async def test_reverted_rename_is_not_reported(tmp_path: Path) -> None:
     hub = RenamingHub((ADA, SUE), ())
     async with opened(make_pool(tmp_path, directory=hub)) as pool:
         await pool.housekeeping.ask_hub()
@@ -148,9 +148,7 @@ async def test_who_gets_the_old_name_back_is_not_taken_for_another_person(tmp_pa
         assert pool.views.status(ADMIN).health.problems == []
 
 
-def test_a_user_who_was_made_in_the_same_second_is_not_the_new_name_of_one_that_is_deleted() -> (
-    None
-):
+def test_deleted_user_is_not_confused_with_equally_old_user() -> None:
     left, bob = LeftUsers(), HubUser("bob", created=2.0)
     left.learn([ADA, SUE, bob], 1.0)
     left.learn([ADA, bob], 2.0)
@@ -159,5 +157,5 @@ def test_a_user_who_was_made_in_the_same_second_is_not_the_new_name_of_one_that_
     assert left.renamed == {"bob": "bill"}
     left.learn([ADA, replace(bob, name="will")], 4.0)
     assert left.renamed == {"bob": "will", "bill": "will"}
-    left.learn([ADA, HubUser("will", created=3.0)], 5.0)  # another one
+    left.learn([ADA, HubUser("will", created=3.0)], 5.0)  # another user
     assert left.renamed == {}

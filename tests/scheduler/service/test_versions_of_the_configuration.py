@@ -1,4 +1,4 @@
-"""Every configuration that came into force is a version, with its author, and can come back."""
+"""Each configuration that was applied is a version with its author, and can be restored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def with_file(folder: Path, text: str = STORY) -> tuple[Pool, Path]:
     return pool, file
 
 
-async def test_a_value_that_is_set_is_in_force_in_the_file_and_in_the_log(tmp_path: Path) -> None:
+async def test_set_value_is_applied_saved_and_logged(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path, "# ours\n" + STORY.lstrip())
     async with opened(pool):
         done = await pool.configuration.set(ADMIN, QUOTA)
@@ -48,7 +48,7 @@ async def test_a_value_that_is_set_is_in_force_in_the_file_and_in_the_log(tmp_pa
         assert shown.text == "# ours\n" + STORY.lstrip()
 
 
-async def test_a_former_version_comes_back_as_a_new_one(tmp_path: Path) -> None:
+async def test_reverted_version_becomes_new_version(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
         await pool.configuration.set(ADMIN, QUOTA)
@@ -62,7 +62,7 @@ async def test_a_former_version_comes_back_as_a_new_one(tmp_path: Path) -> None:
             await pool.configuration.revert(ADMIN, ConfigurationRevert(77))
 
 
-async def test_a_start_with_another_file_is_a_version_and_one_with_the_same_is_none(
+async def test_start_with_changed_file_creates_version(
     tmp_path: Path,
 ) -> None:
     for text, versions in ((STORY, 1), (STORY, 1), (STORY.replace("grace_s: 20", "grace_s: 9"), 2)):
@@ -73,7 +73,7 @@ async def test_a_start_with_another_file_is_a_version_and_one_with_the_same_is_n
     assert log[0].changes == ["Policy for everybody: grace_s 20 → 9."]
 
 
-async def test_what_objects_of_a_cluster_say_is_a_version_without_an_author(
+async def test_cluster_objects_create_version_without_author(
     tmp_path: Path,
 ) -> None:
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))
@@ -88,7 +88,7 @@ async def test_what_objects_of_a_cluster_say_is_a_version_without_an_author(
         assert pool.observed.now.configuration.policy.grace_s == 20
 
 
-async def test_objects_that_are_older_than_what_was_kept_since_are_left_alone(
+async def test_outdated_cluster_objects_are_ignored(
     tmp_path: Path,
 ) -> None:
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))
@@ -102,14 +102,14 @@ async def test_objects_that_are_older_than_what_was_kept_since_are_left_alone(
         assert [it.way for it in await pool.configuration.versions.log(ADMIN, 10)] == ["start"]
 
 
-async def test_nothing_to_go_back_to_is_said(tmp_path: Path) -> None:
+async def test_revert_without_former_version_is_refused(tmp_path: Path) -> None:
     pool, _ = with_file(tmp_path)
     async with opened(pool):
         with pytest.raises(Refused, match="no version before"):
             await pool.configuration.revert(ADMIN, ConfigurationRevert())
 
 
-async def test_what_was_typed_into_the_file_is_not_written_over(tmp_path: Path) -> None:
+async def test_set_keeps_manual_file_edits(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
         file.write_text(STORY + "# by hand\n")
@@ -121,7 +121,7 @@ async def test_what_was_typed_into_the_file_is_not_written_over(tmp_path: Path) 
         assert file.read_text().endswith("# by hand\n")
 
 
-async def test_an_edit_that_is_saved_while_another_text_is_applied_stays_in_the_file(
+async def test_apply_keeps_edit_saved_after_reading(
     tmp_path: Path,
 ) -> None:
     pool, file = with_file(tmp_path)
@@ -136,7 +136,7 @@ async def test_an_edit_that_is_saved_while_another_text_is_applied_stays_in_the_
 
 
 @pytest.mark.parametrize("way", ["apply", "set"])
-async def test_an_edit_that_is_saved_while_the_disk_writes_stays_in_the_file(
+async def test_write_keeps_edit_saved_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     pool, file = with_file(tmp_path)
@@ -162,7 +162,7 @@ async def test_an_edit_that_is_saved_while_the_disk_writes_stays_in_the_file(
     assert {it.name for it in tmp_path.iterdir() if it.name.startswith(".bench")} == set()
 
 
-async def test_going_back_keeps_what_somebody_typed_in_beside_the_file(tmp_path: Path) -> None:
+async def test_revert_saves_manual_edits_beside_file(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
         await pool.configuration.set(ADMIN, QUOTA)
@@ -177,7 +177,7 @@ async def test_going_back_keeps_what_somebody_typed_in_beside_the_file(tmp_path:
         assert (await pool.configuration.revert(ADMIN, ConfigurationRevert(2))).warnings == []
 
 
-async def test_a_change_made_for_another_version_is_refused(tmp_path: Path) -> None:
+async def test_change_based_on_old_version_is_refused(tmp_path: Path) -> None:
     pool, _ = with_file(tmp_path)
     async with opened(pool):
         await pool.configuration.set(ADMIN, QUOTA)
@@ -186,7 +186,7 @@ async def test_a_change_made_for_another_version_is_refused(tmp_path: Path) -> N
             await pool.configuration.set(ADMIN, late)
 
 
-async def test_a_file_that_cannot_be_written_leaves_no_version(tmp_path: Path) -> None:
+async def test_unwritable_file_creates_no_version(tmp_path: Path) -> None:
     folder = tmp_path / "etc"
     folder.mkdir()
     pool = make_pool(
@@ -201,7 +201,7 @@ async def test_a_file_that_cannot_be_written_leaves_no_version(tmp_path: Path) -
         assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
 
 
-async def test_a_wrong_value_is_refused_by_the_rules_of_the_file(tmp_path: Path) -> None:
+async def test_set_wrong_value_is_refused(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
         for setting, said in (
@@ -214,7 +214,7 @@ async def test_a_wrong_value_is_refused_by_the_rules_of_the_file(tmp_path: Path)
         assert file.read_text() == STORY
 
 
-async def test_only_administrators_see_and_change_it(tmp_path: Path) -> None:
+async def test_configuration_versions_require_administrator(tmp_path: Path) -> None:
     pool, _ = with_file(tmp_path)
     async with opened(pool):
         for asked in (
@@ -240,7 +240,7 @@ async def test_only_administrators_see_and_change_it(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_build_quotas_above_the_pool_are_refused_with_file_line_and_key(
+async def test_build_quota_above_pool_is_refused_with_position(
     tmp_path: Path, build: str, said: str
 ) -> None:
     pool, file = with_file(tmp_path)

@@ -1,4 +1,6 @@
-"""From an entry to the command, the environment, the account and the folders of a worker."""
+"""Launches: the command, environment, account and folders of a worker, from the entry of its
+job.
+"""
 
 from __future__ import annotations
 
@@ -69,12 +71,12 @@ def launch(
         (CommandEntry(["make", "all"]), ("make", "all")),
     ],
 )
-def test_an_entry_becomes_a_command(tmp_path: Path, entry: Entry, argv: tuple[str, ...]) -> None:
+def test_entry_becomes_command(tmp_path: Path, entry: Entry, argv: tuple[str, ...]) -> None:
     found = launch(tmp_path, JobSubmission(entry=entry, interpreter="/py"))
     assert found.argv == argv
 
 
-def test_a_notebook_is_run_by_the_runner_with_the_notebooks_own_interpreter(
+def test_notebook_runs_with_its_own_interpreter(
     tmp_path: Path,
 ) -> None:
     submission = JobSubmission(
@@ -90,7 +92,7 @@ def test_a_notebook_is_run_by_the_runner_with_the_notebooks_own_interpreter(
     assert found.working_dir == Path("/home/s")
 
 
-def test_a_gang_knows_its_nodes_port_limit_and_who_it_is(tmp_path: Path) -> None:
+def test_gang_worker_gets_nodes_port_limit_and_identity(tmp_path: Path) -> None:
     found = launch(tmp_path, JobSubmission(entry=CommandEntry(["true"]), env={"LR": "1"}))
     assert (found.worker.attempt, found.worker.worker) == (3, 1)
     assert (found.nodes, found.gpus, found.port) == (("a", "b"), ("g1",), 20007)
@@ -111,7 +113,7 @@ def test_a_gang_knows_its_nodes_port_limit_and_who_it_is(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("user", ["..", ".", "a/b", "../../etc"])
-def test_home_is_a_users_folder_only_where_the_name_is_plain(tmp_path: Path, user: str) -> None:
+def test_home_requires_plain_user_name(tmp_path: Path, user: str) -> None:
     (tmp_path / "homes" / "susan").mkdir(parents=True)
     (tmp_path / "homes" / "a" / "b").mkdir(parents=True)
     job = JobSubmission(entry=CommandEntry(["true"]))
@@ -119,7 +121,7 @@ def test_home_is_a_users_folder_only_where_the_name_is_plain(tmp_path: Path, use
     assert launch(tmp_path, job, user=user).env["HOME"] == "/service"
 
 
-def test_who_never_had_a_server_gets_a_home_with_the_first_job(tmp_path: Path) -> None:
+def test_first_job_creates_home(tmp_path: Path) -> None:
     job = JobSubmission(entry=CommandEntry(["true"]))
     assert launch(tmp_path, job).env["HOME"] == "/service", "nobody has homes here"
     (tmp_path / "homes").mkdir()
@@ -128,7 +130,7 @@ def test_who_never_had_a_server_gets_a_home_with_the_first_job(tmp_path: Path) -
     assert home.is_dir()
 
 
-def test_with_system_accounts_the_worker_is_its_user(tmp_path: Path) -> None:
+def test_system_account_runs_worker_as_its_user(tmp_path: Path) -> None:
     me = getpass.getuser()
     source = tmp_path / "objects" / "ab" / SHA
     source.parent.mkdir(parents=True)

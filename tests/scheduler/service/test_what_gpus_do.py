@@ -1,4 +1,4 @@
-"""What GPUs do is measured, joined with who holds them, shown by right, and stops nothing else."""
+"""GPU use is measured, joined with holders, shown by rights, and disturbs nothing else."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def held(rows: Sequence[GpuUse]) -> Mapping[str, GpuUse]:
     return {row.user: row for row in rows if row.user is not None}
 
 
-async def test_samples_are_joined_with_who_holds_the_gpu(tmp_path: Path) -> None:
+async def test_samples_are_joined_with_gpu_holder(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(made(tmp_path, clock)) as pool:
         asked = LeaseRequest(user="joe", server="lab", spawn="s", gpus=1)
@@ -93,7 +93,7 @@ async def test_samples_are_joined_with_who_holds_the_gpu(tmp_path: Path) -> None
 
 
 class ScriptedUse:
-    """Every bench uses so much of a processor, the notebook server itself so much of that."""
+    """Fixed processor use of every bench: its total, and the part of the notebook server."""
 
     def __init__(self, used: float, by_server: float) -> None:
         self._used, self._by_server = used, by_server
@@ -106,7 +106,7 @@ class ScriptedUse:
 
 
 @pytest.mark.parametrize(("used", "by_server", "active"), [(0.25, 0.25, 0.0), (0.75, 0.25, 0.5)])
-async def test_a_server_that_serves_open_windows_is_no_use_of_a_simulated_gpu(
+async def test_simulated_gpu_activity_excludes_notebook_server(
     tmp_path: Path, used: float, by_server: float, active: float
 ) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
@@ -118,7 +118,7 @@ async def test_a_server_that_serves_open_windows_is_no_use_of_a_simulated_gpu(
         assert (own.activity, own.simulated) == (active, True)
 
 
-async def test_everybody_sees_what_gpus_do_and_only_their_own_names(tmp_path: Path) -> None:
+async def test_gpu_use_is_public_and_names_are_private(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(made(tmp_path, clock)) as pool:
         await pool.benches.reserve(HUB, LeaseRequest(user="joe", server="", spawn="s", gpus=1))
@@ -137,7 +137,7 @@ async def test_everybody_sees_what_gpus_do_and_only_their_own_names(tmp_path: Pa
             assert (own.user, own.memory_used_gib, own.memory_total_gib) == (caller.name, 41, 80)
 
 
-async def test_a_held_gpu_is_idle_since_its_last_kernel_and_a_gap_begins_anew(
+async def test_idle_time_restarts_after_activity_or_gap(
     tmp_path: Path,
 ) -> None:
     clock, share = FakeClock(), [0.5]
@@ -155,7 +155,7 @@ async def test_a_held_gpu_is_idle_since_its_last_kernel_and_a_gap_begins_anew(
         await looked(pool, clock, 12)
         assert idle_s() == 120.0
         clock.pass_s(1000.0)
-        assert pool.gpu_use.gpus(JOE, mine=True)[0].activity is None  # nothing is known now
+        assert pool.gpu_use.gpus(JOE, mine=True)[0].activity is None  # no current measurement
         await looked(pool, clock)
         assert idle_s() == 10.0
         share[0] = 0.5
@@ -163,11 +163,11 @@ async def test_a_held_gpu_is_idle_since_its_last_kernel_and_a_gap_begins_anew(
         assert idle_s() is None
 
 
-async def test_however_many_look_each_gpu_is_measured_once(tmp_path: Path) -> None:
+async def test_gpu_is_measured_once_for_all_readers(tmp_path: Path) -> None:
     clock, sampler = FakeClock(), ScriptedSampler(busy(0.5))
     async with opened(made(tmp_path, clock, sampler)) as pool:
         await looked(pool, clock)
-        await until_async(lambda: sampler.calls >= 2)  # the pool's own first look
+        await until_async(lambda: sampler.calls >= 2)  # the pool's own first measurement
         before = sampler.calls
         for _ in range(50):
             pool.gpu_use.gpus(SUSAN)
@@ -177,7 +177,7 @@ async def test_however_many_look_each_gpu_is_measured_once(tmp_path: Path) -> No
 
 
 @pytest.mark.expected_errors("the GPUs could not be measured")
-async def test_a_sampler_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None:
+async def test_failing_sampler_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     def fail(gpu: str, now: float) -> GpuSample | None:
         raise RuntimeError("the driver fell over")
 
@@ -191,7 +191,7 @@ async def test_a_sampler_that_fails_is_told_and_stops_nothing(tmp_path: Path) ->
         assert pool.gpu_use.gpus(SUSAN)[0].activity is None
 
 
-async def test_a_driver_that_hangs_is_told_and_stops_nothing(
+async def test_hanging_driver_is_reported_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metering, "HANGS_S", 0.01)
@@ -210,7 +210,7 @@ async def test_a_driver_that_hangs_is_told_and_stops_nothing(
             answered.set()
 
 
-async def test_a_database_that_cannot_be_written_stops_nothing_and_nothing_is_lost(
+async def test_unwritable_telemetry_database_loses_no_samples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -235,7 +235,7 @@ async def test_a_database_that_cannot_be_written_stops_nothing_and_nothing_is_lo
         assert sum(it.covered_s for it in found) >= 30.0
 
 
-async def test_switched_off_nothing_is_measured(tmp_path: Path) -> None:
+async def test_disabled_sampling_measures_nothing(tmp_path: Path) -> None:
     sampler = ScriptedSampler(busy(0.5))
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(REAL), sampling=Sampling(sampler, 0.0))
     async with opened(pool):
@@ -244,7 +244,7 @@ async def test_switched_off_nothing_is_measured(tmp_path: Path) -> None:
     assert sampler.calls == 0
 
 
-async def test_prometheus_reads_what_gpus_do_without_names_of_people_or_jobs(
+async def test_gpu_metrics_contain_no_user_or_job(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock()
@@ -266,8 +266,8 @@ SPIN = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: 
 
 
 @pytest.mark.slow
-async def test_a_simulated_gpu_is_as_active_as_the_processes_of_its_holder(tmp_path: Path) -> None:
-    """Real processes, whose processor time the kernel counts."""
+async def test_simulated_gpu_activity_follows_holder_processes(tmp_path: Path) -> None:
+    """Uses real processes, whose processor time the kernel counts."""
     async with opened(make_pool(tmp_path, sampling=Sampling(NoSampler(), 1.0))) as pool:
         job = await pool.jobs.submit(SUSAN, python_job(SPIN, project="susan"))
         await reached(pool, job.id, State.RUNNING)

@@ -1,4 +1,4 @@
-"""A what-if is about the pool as it is, with what the newest pass has just started."""
+"""A what-if starts from the pool as it is, including jobs that were just started."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SWAPPED = CONFIGURATION.replace("susan, quota: 2", "susan, quota: 0").replace(
 )
 
 
-async def test_a_job_that_was_just_started_is_paused_and_not_kept_waiting(tmp_path: Path) -> None:
-    # No worker tells that it runs, so that no pass follows the one that started the job.
+async def test_what_if_shows_just_started_job_as_preempted(tmp_path: Path) -> None:
+    # No worker reports that it runs, so no pass follows the one that started the job.
     runtime = ScriptedRuntime(devices(4), start_at_once=False)
     pool = make_pool(tmp_path, runtime=runtime, configuration=load(CONFIGURATION))
     async with opened(pool):

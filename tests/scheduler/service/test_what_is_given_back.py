@@ -1,4 +1,4 @@
-"""What a project gave back of its GPUs beyond the quota, in the last week."""
+"""GPUs over quota that were reclaimed from a project in the last week."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def given(pool: Pool) -> dict[str, tuple[int, int]]:
     return {it.name: (it.gave_back, it.pauses) for it in projects if it.pauses}
 
 
-async def test_gpus_that_went_to_another_project_are_counted_for_a_week(tmp_path: Path) -> None:
+async def test_reclaimed_gpus_are_counted_for_one_week(tmp_path: Path) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
         mine = [await pool.jobs.submit(SUSAN, sleeper(gpus=2)) for _ in range(3)]

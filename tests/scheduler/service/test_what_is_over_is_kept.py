@@ -1,4 +1,4 @@
-"""How long ended jobs are kept is a setting, and removing them disturbs nobody."""
+"""Retention of ended jobs is configurable, and their removal does not block requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pool_that_keeps(folder: Path, clock: FakeClock, retention: str) -> Pool:
 
 
 async def ended(pool: Pool, count: int) -> list[str]:
-    """Let jobs end without ever having started; return them, oldest first."""
+    """Let jobs end without a start; return their IDs, oldest first."""
     full = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     found = []
     for _ in range(count):
@@ -48,7 +48,7 @@ def kept(pool: Pool) -> set[str]:
         ("{}", 31.0, 0),
     ],
 )
-async def test_ended_jobs_are_kept_as_the_settings_say(
+async def test_ended_jobs_are_kept_as_configured(
     tmp_path: Path, retention: str, days: float, left: int
 ) -> None:
     clock = FakeClock()
@@ -59,7 +59,7 @@ async def test_ended_jobs_are_kept_as_the_settings_say(
         assert kept(pool) == set(jobs[5 - left :])
 
 
-async def test_while_old_jobs_are_removed_others_have_their_turn(tmp_path: Path) -> None:
+async def test_removal_of_old_jobs_does_not_block_submissions(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(pool_that_keeps(tmp_path, clock, "{ended_jobs: 0}")) as pool:
         jobs = await ended(pool, 2 * PRUNED)

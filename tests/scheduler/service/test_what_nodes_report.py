@@ -1,4 +1,4 @@
-"""What agents of nodes report becomes the record of jobs and benches, as on one machine."""
+"""Reports of node agents are recorded for jobs and benches, as on one machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from benchpool_support.pools import (
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
-TICK_S = 600.0  # looks are made by hand
+TICK_S = 600.0  # measurements are made by the tests
 GPU = "nvidia.com/gpu"
 SLOTS = [
     replace(device, uuid=f"n0/{number}", node="n0", simulated=False)
@@ -56,7 +56,7 @@ def report(look: int, pods: dict[str, NodePod]) -> NodeReport:
     return NodeReport(look, gpus, [it.uid for it in pods.values()], uses)
 
 
-async def test_gpus_processors_memory_and_traffic_are_those_of_the_worker_and_of_the_bench(
+async def test_node_reports_are_assigned_to_worker_and_bench(
     tmp_path: Path,
 ) -> None:
     pods: dict[str, NodePod] = {}
@@ -103,11 +103,11 @@ async def test_gpus_processors_memory_and_traffic_are_those_of_the_worker_and_of
         assert {it.holder.bench: it.covered_s for it in rows if it.holder.user == "joe"} == {
             lease.id: 60.0
         }
-        assert all(it.activity is None for it in pool.gpu_use.gpus(ADMIN))  # nothing is known now
+        assert all(it.activity is None for it in pool.gpu_use.gpus(ADMIN))  # no current measurement
         assert not any(it.simulated for it in rows)
 
 
-async def test_the_note_of_an_ended_job_has_what_its_agents_reported(tmp_path: Path) -> None:
+async def test_usage_of_ended_job_includes_agent_reports(tmp_path: Path) -> None:
     pods: dict[str, NodePod] = {}
     reports = NodeReports(lambda: pods.values(), TICK_S)
     sampling = Sampling(reports, TICK_S, workers=reports, reports=reports)

@@ -1,4 +1,4 @@
-"""What a worker in a container is started with: nothing of the scheduler's own machine."""
+"""Launches in containers: nothing is taken from the scheduler's own machine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def at_home(*nodes: str) -> Containers:
     )
 
 
-def test_a_script_runs_in_a_copy_of_its_files_with_the_images_python() -> None:
+def test_script_runs_in_copied_files_with_image_python() -> None:
     found = launch(
         JobSubmission(
             ScriptEntry("train.py", ["--lr", "1"]),
@@ -74,7 +74,7 @@ def test_a_script_runs_in_a_copy_of_its_files_with_the_images_python() -> None:
     }
 
 
-def test_a_notebook_is_fetched_and_run_where_the_home_is_mounted() -> None:
+def test_notebook_runs_in_mounted_home() -> None:
     submission = JobSubmission(
         NotebookEntry(SHA, "x.ipynb"), working_dir="/home/jovyan/lab", output_dir="/home/jovyan/r"
     )
@@ -87,7 +87,7 @@ def test_a_notebook_is_fetched_and_run_where_the_home_is_mounted() -> None:
     assert found.env["HOME"] == "/home/jovyan"
 
 
-def test_without_a_home_that_all_its_nodes_can_have_it_runs_from_what_came_with_it() -> None:
+def test_notebook_without_shared_home_runs_from_its_copy() -> None:
     submission = JobSubmission(NotebookEntry(SHA, "x.ipynb"), working_dir="/home/jovyan/lab")
     for containers in (Containers(), at_home("a")):
         found = launch(submission, containers)
@@ -96,15 +96,15 @@ def test_without_a_home_that_all_its_nodes_can_have_it_runs_from_what_came_with_
     assert launch(submission, at_home("a", "b")).claim == "claim-susan"
 
 
-def test_a_job_that_names_no_folder_mounts_no_home() -> None:
+def test_job_without_folder_mounts_no_home() -> None:
     assert launch(JobSubmission(ScriptEntry("t.py")), at_home()).claim is None
 
 
-# --------------------------------------------------------------------------- what is told of it
+# --------------------------------------------------------------------------- shown containers
 
 
 def with_digests(**more: Any) -> Containers:
-    """Return containers of susan's, whose notebook runs lab/nb by a digest."""
+    """Return containers in which susan's notebook image lab/nb is pinned by digest."""
 
     def pinned(user: str, image: str) -> Pinned:
         if (user, image) == ("susan", "lab/nb:1"):
@@ -118,7 +118,7 @@ def from_a_notebook(**more: Any) -> JobSubmission:
     return sleeper(image="lab/nb:1", working_dir="/home/jovyan/lab", **more)
 
 
-async def test_a_job_keeps_the_image_that_its_notebook_had_when_it_was_sent(tmp_path: Path) -> None:
+async def test_job_keeps_notebook_image_of_submission(tmp_path: Path) -> None:
     seen = [with_digests()]
     containers = Containers(pinned=lambda user, image: seen[0].pinned(user, image))
     made = make_pool(
@@ -135,7 +135,7 @@ async def test_a_job_keeps_the_image_that_its_notebook_had_when_it_was_sent(tmp_
         assert pool.jobs.submission(JOE, others.id).image == "lab/nb:1"
 
 
-async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_path: Path) -> None:
+async def test_preview_and_job_show_image_and_home(tmp_path: Path) -> None:
     containers = with_digests(home_of=lambda user: "home-susan" if user == "susan" else None)
     made = make_pool(
         tmp_path, runtime=ScriptedRuntime(devices(9)), containers=containers, images=True
@@ -163,7 +163,7 @@ async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_
         )
 
 
-async def test_a_workstation_says_nothing_of_containers(tmp_path: Path) -> None:
+async def test_workstation_job_has_no_container(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         preview = await pool.jobs.preview(SUSAN, sleeper())
         assert preview.container is None
