@@ -1,15 +1,15 @@
-"""Runs the property tests of the core with new random examples until the time is up.
+"""Run the property tests of the core with new random examples until the time is up.
 
     python tests/scheduler/soak.py --minutes 10
 
-Every round has its own seed, which is printed before it starts. The first round that fails ends
-the soak; its seed, given with ``--seed``, repeats exactly that round.
+Every round has its own seed, which is printed before it starts. The first round that fails ends the
+soak. To repeat exactly that round, pass its seed with ``--seed``.
 
     python tests/scheduler/soak.py --pools 100000 [--first 0]
 
-instead looks at so many pools, of every kind as many: each must come to rest, and soon (R20).
-What does not is printed as a case, with its kind and number. Pools have numbers, so that a large
-soak can be run in pieces.
+instead checks this number of pools, equally many of every kind: each must settle soon (R20). A pool
+that does not settle is printed as a case, with its kind and number. Pools are numbered, so that a
+large soak can be run in parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchpool_support.settling import settle
 
 CORE = Path(__file__).parent / "core"
 RATES = CORE / "test_exact_answers.py"
-"""Asserts how often something happens, for the committed seeds only."""
+"""Tests of frequencies, which hold for the committed seeds only."""
 
 
 def one_round(seed: int) -> int:
@@ -40,7 +40,7 @@ def one_round(seed: int) -> int:
 
 
 def look_at_pools(first: int, count: int) -> int:
-    """Let pools of every kind come to rest; return how many do not as they should."""
+    """Let pools of every kind settle; return the number of pools that fail."""
     acting, wrong = Counter[int](), 0
     names = sorted(KINDS)
     for number in range(first, first + count):
@@ -57,7 +57,7 @@ def look_at_pools(first: int, count: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Soak; return 0 when no round failed."""
+    """Run the soak; return 0 if no round failed."""
     parser = argparse.ArgumentParser(description="property tests with new random examples")
     parser.add_argument("--minutes", type=float, default=10.0, help="no round starts later")
     parser.add_argument("--seed", type=int, help="run one round with this seed")

@@ -1,4 +1,4 @@
-"""Parts of a whole are rounded so that they add up, and none by more than one step."""
+"""Parts of a whole are rounded so that they add up, each by at most one step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ AMOUNTS = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=9)
 
 
 @given(AMOUNTS, st.integers(1, 10_000))
-def test_rounded_parts_add_up_and_lie_within_one_step(amounts: list[float], steps: int) -> None:
+def test_rounded_parts_add_up_within_one_step(amounts: list[float], steps: int) -> None:
     parts = rounded_parts(amounts, steps)
     assert sum(parts) == steps
     for part, amount in zip(parts, amounts, strict=True):
         assert abs(part - steps * amount / math.fsum(amounts)) < 1 + 1e-6
 
 
-def test_the_classes_of_a_report_add_up_to_its_whole() -> None:
+def test_use_classes_of_report_add_up_to_whole() -> None:
     hours = dict.fromkeys(list(UseClass)[:3], 1.115)
     row = UseRow(name=None, gpu_h=hours, held_gpu_h=0.0, preemptions_given=0, preemptions_taken=0)
     told = classes(row)

@@ -1,4 +1,4 @@
-"""What screens say, on the examples that JupyterLab and the pages' scripts are held to too."""
+"""Phrases on screens, checked with the examples that JupyterLab and the page scripts share."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     ("group", "arguments", "said"),
     [(group, row[:-1], row[-1]) for group in SAYS for row in EXAMPLES[group]],
 )
-def test_every_example_is_said_so(
+def test_every_example_has_expected_phrase(
     group: str, arguments: list[Any], said: str | float | None
 ) -> None:
     assert SAYS[group](*arguments) == said
 
 
-def test_the_table_of_examples_has_every_word() -> None:
+def test_example_table_covers_every_word() -> None:
     words = {
         "states": phrases.STATES,
         "gpu_states": phrases.GPU_STATES,
@@ -74,7 +74,7 @@ def test_the_table_of_examples_has_every_word() -> None:
         (phrases.ENDS, [*EndedBy, *Intent]),
     ],
 )
-def test_every_value_on_the_wire_has_words_of_its_own(
+def test_every_wire_value_has_own_phrase(
     table: Mapping[str, str], values: Iterable[StrEnum]
 ) -> None:
     assert set(table) == {str(value) for value in values}
@@ -89,7 +89,7 @@ def said_seconds(words: str) -> int:
 
 
 @given(st.integers(min_value=0, max_value=10**8))
-def test_a_duration_is_in_two_units_and_never_loses_more_than_the_smaller(seconds: int) -> None:
+def test_duration_has_two_units_and_loses_at_most_smaller(seconds: int) -> None:
     words = phrases.duration(seconds)
     smallest = 1 if seconds < 60 else 60 if seconds < 86400 else 3600
     assert 0 <= seconds - said_seconds(words) < smallest
@@ -97,11 +97,11 @@ def test_a_duration_is_in_two_units_and_never_loses_more_than_the_smaller(second
 
 
 @given(st.floats(min_value=0, max_value=1e8))
-def test_a_bound_is_never_less_than_what_it_bounds(seconds: float) -> None:
+def test_upper_bound_phrase_is_never_below_value(seconds: float) -> None:
     assert said_seconds(phrases.at_most(seconds)) >= seconds
 
 
-def test_a_start_of_the_wire_is_said_from_now() -> None:
+def test_start_range_is_relative_to_now() -> None:
     start = EstimatedStart(NOW + timedelta(minutes=5), None, NOW + timedelta(minutes=12))
     assert phrases.start_range(start, NOW) == "in 5–12 min"
     assert phrases.start_range(None, NOW) == phrases.NOT_KNOWN

@@ -1,4 +1,4 @@
-"""What lists, options, dialogs and documents say of a job is one text each."""
+"""Texts about jobs that lists, options, dialogs and documents share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.RUNNING, State.SUCCEEDED])
-def test_the_age_of_a_job_is_the_time_since_it_was_sent(state: State) -> None:
+def test_job_age_is_time_since_submit(state: State) -> None:
     times = {"submitted": NOW - timedelta(hours=3, minutes=5)}
     if state is not State.QUEUED:
         times["started"] = NOW - timedelta(minutes=20)
@@ -30,7 +30,7 @@ def test_the_age_of_a_job_is_the_time_since_it_was_sent(state: State) -> None:
     assert words.age(job("mine", state, **times), NOW) == "3 h 5 min"
 
 
-def test_option_forms_dialog_and_documents_say_the_same_of_priority() -> None:
+def test_priority_text_is_equal_in_option_forms_and_docs() -> None:
     (option,) = (one for one in OPTIONS if one.field == "priority")
     (field,) = (one for one in fields(JobChange) if one.name == "priority")
     assert option.help == field.help == PRIORITY_HELP

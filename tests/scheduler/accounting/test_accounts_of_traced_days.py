@@ -1,4 +1,4 @@
-"""The accounts of a service that lived through days of a trace, with benches and preemptions."""
+"""Use reports of a service that ran several days of a trace, with benches and preemptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT += "".join(
 )
 
 
-async def test_every_gpu_hour_is_in_one_class_and_losses_are_those_of_the_pauses(
+async def test_gpu_time_is_classified_once_and_losses_match_pauses(
     tmp_path: Path,
 ) -> None:
     clock = FakeClock(MONDAY)

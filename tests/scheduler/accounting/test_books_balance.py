@@ -1,4 +1,4 @@
-"""Every GPU-second is in exactly one class, whatever happened and however it is added up."""
+"""Every GPU-second is counted in exactly one use class, for any history and any sum."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ ROUNDING_S = 1e-3
 
 @settings(max_examples=examples(10_000))
 @given(histories(), shares, shares)
-def test_the_classes_of_any_history_and_range_add_up_to_gpus_times_time(
-    history: GpuHistory, one: float, other: float
-) -> None:
+def test_use_classes_add_up_to_gpu_time(history: GpuHistory, one: float, other: float) -> None:
     begin, end = sorted(BEGIN + part * (history.end - BEGIN) for part in (one, other))
     entries = divide(history.occupancies, history.activity, history.losses, begin, end)
     assert all(second >= 0 for entry in entries for second in entry.seconds.values())
@@ -38,9 +36,7 @@ def test_the_classes_of_any_history_and_range_add_up_to_gpus_times_time(
 
 @settings(max_examples=examples(3000))
 @given(histories(), st.lists(shares, min_size=1, max_size=3))
-def test_reports_of_adjoining_ranges_add_up_to_the_report_of_the_whole(
-    history: GpuHistory, cuts: list[float]
-) -> None:
+def test_adjacent_reports_add_up_to_whole_report(history: GpuHistory, cuts: list[float]) -> None:
     edges = [BEGIN, *sorted(BEGIN + cut * (history.end - BEGIN) for cut in cuts), history.end]
     facts = (history.occupancies, history.activity, history.losses)
     whole = totals(divide(*facts, BEGIN, history.end), UseBy.CLASS)[""]
@@ -53,6 +49,6 @@ def test_reports_of_adjoining_ranges_add_up_to_the_report_of_the_whole(
         assert added == pytest.approx(whole.seconds.get(one, 0.0), abs=ROUNDING_S)
 
 
-def test_every_class_has_a_title_and_a_meaning() -> None:
+def test_use_class_has_title_and_meaning() -> None:
     assert TITLES.keys() == MEANINGS.keys() == set(UseClass)
     assert set(HELD) < set(UseClass)

@@ -1,4 +1,4 @@
-"""Into which class a second comes."""
+"""Classification of GPU time into use classes."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def classes(
     return {one: pytest.approx(seconds) for one, seconds in found.items() if seconds > 1e-9}
 
 
-def test_a_bench_computes_while_a_kernel_runs_and_is_idle_else() -> None:
+def test_bench_computes_during_kernels_and_idles_otherwise() -> None:
     found = classes([held(ANN, 0, 100)], [sampled(ANN, 0, 60, 15), sampled(ANN, 60, 60, 0)])
     assert found == {UseClass.COMPUTING: 15, UseClass.IDLE_BENCH: 85}
 
 
-def test_what_no_sample_covers_is_not_guessed() -> None:
+def test_unsampled_time_is_not_measured() -> None:
     found = classes([held(ANN, 0, 100)], [sampled(ANN, 0, 60, 10, covered_s=30)])
     assert found == {
         UseClass.COMPUTING: 10,
@@ -58,7 +58,7 @@ def test_what_no_sample_covers_is_not_guessed() -> None:
     }
 
 
-def test_a_worker_is_starting_until_its_first_kernel() -> None:
+def test_worker_is_starting_until_first_kernel() -> None:
     given = GpuHolder(GpuUseKind.PREPARING, "ann", "vision", "j1", 1)
     history = [held(given, 0, 20), held(JOB, 20, 200)]
     found = classes(history, [sampled(JOB, at, 60, 60 if at == 80 else 0) for at in (20, 80, 140)])
@@ -69,7 +69,7 @@ def test_a_worker_is_starting_until_its_first_kernel() -> None:
     }
 
 
-def test_a_worker_without_a_first_kernel_is_idle_after_a_quarter_of_an_hour() -> None:
+def test_worker_without_kernel_is_idle_after_15_minutes() -> None:
     found = classes([held(JOB, 0, 3600)], [sampled(JOB, at, 60, 0) for at in range(0, 3600, 60)])
     assert found == {
         UseClass.STARTING: STARTING_S,
@@ -77,20 +77,23 @@ def test_a_worker_without_a_first_kernel_is_idle_after_a_quarter_of_an_hour() ->
     }
 
 
-def test_a_range_that_begins_in_the_middle_of_a_job_does_not_see_it_start_again() -> None:
+def test_range_beginning_within_job_has_no_starting_time() -> None:
     samples = [sampled(JOB, at, 60, 60 if at == 0 else 0) for at in range(0, 600, 60)]
     found = classes([held(JOB, 0, 600)], samples, begin=300)
     assert found == {UseClass.IDLE_TRAINING: 300}
 
 
-def test_work_since_the_last_save_is_lost_whatever_the_gpu_did() -> None:
+def test_work_since_last_checkpoint_is_lost() -> None:
     losses = [Loss("j1", 1, 100, 160), Loss("j1", 2, 0, 100)]
     found = classes([held(JOB, 0, 160)], [sampled(JOB, 0, 160, 160)], losses)
     assert found == {UseClass.COMPUTING: 100, UseClass.LOST: 60}
 
 
-def test_kernels_of_an_hour_go_to_those_who_held_the_gpu_in_it() -> None:
-    """A job held it for 20 minutes, then nobody, then another; the last sample is cut short."""
+def test_kernel_time_is_charged_to_current_holder() -> None:
+    """A job holds the GPU for 20 minutes, then it is free, then another job holds it.
+
+    The last sample is cut short.
+    """
     free = GpuHolder(GpuUseKind.FREE)
     history = [held(JOB, 0, 1200), held(free, 1200, 3000), held(NEXT, 3000, 3600)]
     samples = [sampled(JOB, 0, 3600, 600, 1200), sampled(NEXT, 0, 3600, 500, 590)]
@@ -101,7 +104,7 @@ def test_kernels_of_an_hour_go_to_those_who_held_the_gpu_in_it() -> None:
     assert by_user[""].seconds == {UseClass.FREE: 1800}
 
 
-def test_nobody_s_time_has_the_class_of_the_record() -> None:
+def test_unheld_time_keeps_recorded_class() -> None:
     kinds = {
         GpuUseKind.FREE: UseClass.FREE,
         GpuUseKind.WANTED: UseClass.WANTED,
@@ -118,7 +121,7 @@ def test_nobody_s_time_has_the_class_of_the_record() -> None:
     )
 
 
-def test_held_hours_cost_the_price_of_their_model_and_rank_the_rows() -> None:
+def test_held_hours_cost_model_price_and_rank_rows() -> None:
     history = [
         held(ANN, 0, 3600),
         held(GpuHolder(GpuUseKind.FREE), 3600, 7200),
@@ -134,19 +137,19 @@ def test_held_hours_cost_the_price_of_their_model_and_rank_the_rows() -> None:
     assert by_project[""].coverage == 1.0
 
 
-def test_efficiency_is_told_only_where_multiprocessors_were_measured() -> None:
+def test_efficiency_requires_measured_multiprocessors() -> None:
     whole = [replace(sampled(JOB, 0, 60, 30), sm_covered_s=60.0, sm_active_s=12.0)]
     for samples, expected in ((whole, 12 / 30), ([sampled(JOB, 0, 60, 30)], None)):
         found = totals(divide([held(JOB, 0, 60)], samples, [], 0, FOREVER), UseBy.USER)
         assert found["ann"].efficiency == expected
 
 
-def test_samples_of_another_holder_are_not_taken_for_one_s_own() -> None:
+def test_samples_of_another_holder_are_ignored() -> None:
     found = classes([held(JOB, 0, 60)], [sampled(NEXT, 0, 60, 60), sampled(ANN, 0, 60, 60)])
     assert found == {UseClass.NOT_MEASURED: 60}
 
 
-def test_a_clock_that_was_set_back_counts_no_second_twice() -> None:
+def test_clock_set_back_counts_no_second_twice() -> None:
     history = [held(ANN, 0, 100), held(JOB, 60, 160), held(NEXT, 70, 90)]
     found = classes(history, [])
     assert found == {UseClass.NOT_MEASURED: 160}

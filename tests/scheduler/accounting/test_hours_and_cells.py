@@ -1,4 +1,4 @@
-"""A history that is read once and divided by the hour, and the last hour in cells."""
+"""Division of one history by the hour, and the last hour in cells."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def bucket(begin: float, covered_s: float, active_s: float, *, simulated: bool =
 
 
 @given(histories(), st.integers(1, 6))
-def test_the_parts_of_a_range_have_as_many_seconds_as_the_whole(
-    history: GpuHistory, parts: int
-) -> None:
+def test_parts_of_range_add_up_to_whole(history: GpuHistory, parts: int) -> None:
     recorded = RecordedUse(
         BEGIN, history.end, history.occupancies, history.activity, history.losses
     )
@@ -45,26 +43,26 @@ def test_the_parts_of_a_range_have_as_many_seconds_as_the_whole(
     assert sum(slices) == pytest.approx(whole, abs=1e-3)
 
 
-def test_a_cell_is_of_whoever_had_the_gpu_longest_in_it() -> None:
+def test_cell_belongs_to_longest_holder() -> None:
     history = [interval(0, 250, SUSAN), interval(250, 600, FREE), interval(600, 1200, SUSAN)]
     first, second = cells(history, (), (0.0, 600.0), STEP_S)["gpu"]
     assert (first.occupant, second.occupant) == (FREE, SUSAN)
 
 
-def test_two_short_turns_of_one_holder_count_together() -> None:
+def test_two_short_turns_of_one_holder_are_summed() -> None:
     history = [interval(0, 200, SUSAN), interval(200, 450, FREE), interval(450, 600, SUSAN)]
     (cell,) = cells(history, (), (0.0,), STEP_S)["gpu"]
     assert cell.occupant == SUSAN
 
 
-def test_activity_is_of_what_was_measured_and_a_gap_is_not_idle() -> None:
+def test_activity_excludes_unmeasured_gaps() -> None:
     measured = [bucket(0, 100, 50), bucket(0, 100, 100, simulated=True)]
     first, second = cells([interval(0, 1200, SUSAN)], measured, (0.0, 600.0), STEP_S)["gpu"]
     assert (first.activity, first.simulated) == (0.75, True)
     assert (second.activity, second.simulated) == (None, False)
 
 
-def test_what_is_not_recorded_is_nobodys() -> None:
+def test_unrecorded_time_has_no_holder() -> None:
     first, second = cells([interval(0, 600, SUSAN)], (), (0.0, 600.0), STEP_S)["gpu"]
     assert first.occupant == SUSAN
     assert second.occupant is None

@@ -1,4 +1,4 @@
-"""The note at a job's end: what each rule finds in a trace, and that nothing else is said."""
+"""Notes of ended jobs: the traces that each rule matches, and the absence of other advice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def noted(trace: Trace, database: Database, job: str = "k3aa0000") -> JobUsage:
 
 
 @pytest.mark.parametrize("rule", [rule.name for rule in RULES])
-def test_each_rule_has_traces_in_which_it_is_found(rule: str, database: Database) -> None:
+def test_rule_matches_its_traces(rule: str, database: Database) -> None:
     for number in range(VARIANTS):
         found = noted(LABELLED[rule](Random(number)), database, f"{rule}-{number}")
         assert found.rule == rule, (number, found)
@@ -46,20 +46,20 @@ def test_each_rule_has_traces_in_which_it_is_found(rule: str, database: Database
 
 
 @pytest.mark.parametrize("number", range(len(HEALTHY)))
-def test_of_a_healthy_job_nothing_is_advised(number: int, database: Database) -> None:
+def test_healthy_job_gets_no_advice(number: int, database: Database) -> None:
     for seed in range(VARIANTS):
         found = noted(HEALTHY[number](Random(seed)), database, f"job-{seed}")
         assert (found.rule, found.change, found.option) == (None, "", ""), found
         assert "nothing stands out" in found.text
 
 
-def test_there_are_labelled_traces_enough() -> None:
+def test_labelled_traces_are_sufficient() -> None:
     assert set(LABELLED) == {rule.name for rule in RULES}
     assert len(RULES) >= 12
     assert VARIANTS * (len(LABELLED) + len(HEALTHY)) >= 120
 
 
-def test_what_is_advised_is_an_option_of_submit(database: Database) -> None:
+def test_advice_is_valid_submit_option(database: Database) -> None:
     submit = commands.group().commands["submit"]
     advised = set()
     for rule, make in LABELLED.items():
@@ -72,7 +72,7 @@ def test_what_is_advised_is_an_option_of_submit(database: Database) -> None:
     assert advised == {f"--{flag}" for flag in flags}
 
 
-def test_no_more_is_advised_than_a_machine_has(database: Database) -> None:
+def test_advice_is_limited_to_machine_size(database: Database) -> None:
     full = Trace([[(60, 0.3)]], JobSpec(cpus=48), used_cpus=47, cpus=48)
     assert noted(full, database, "a").option == f"--cpus {POOL.cpus:g}"
     all_of_it = Trace([[(60, 0.3)]], JobSpec(cpus=64), used_cpus=63, cpus=64)
@@ -81,7 +81,7 @@ def test_no_more_is_advised_than_a_machine_has(database: Database) -> None:
     assert "No machine here has more CPUs" in found.change
 
 
-def test_the_sentence_has_the_numbers_of_the_job(database: Database) -> None:
+def test_note_contains_numbers_of_job(database: Database) -> None:
     one = Trace([[(60, 0.12)]], used_cpus=1.0, cpus=8, memory_gib=41.0)
     found = noted(one, database)
     assert found.text == "Its GPU was busy 12 % of the time, while one of 8 CPUs was at work."
@@ -97,7 +97,7 @@ def test_the_sentence_has_the_numbers_of_the_job(database: Database) -> None:
     assert found.option == "--cpus 2"
 
 
-def test_gpus_that_did_nothing_are_asked_for_no_more(database: Database) -> None:
+def test_idle_gpus_reduce_advised_gpus_or_workers(database: Database) -> None:
     busy, idle = [(60, 0.8)], [(60, 0.0)]
     half = Trace([busy, idle, busy, idle], JobSpec(gpus=2, workers=2), nodes=1)
     assert noted(half, database, "a").option == "--gpus 1"
@@ -105,7 +105,7 @@ def test_gpus_that_did_nothing_are_asked_for_no_more(database: Database) -> None
     assert noted(whole, database, "b").option == "--workers 1"
 
 
-def test_where_too_little_was_measured_that_is_said(database: Database) -> None:
+def test_short_measurement_is_reported_in_note(database: Database) -> None:
     gap = Trace([[(30, 0.0), (30, None)]])
     found = noted(gap, database, "a")
     assert (found.rule, found.coverage) == (None, 0.5)
@@ -126,11 +126,11 @@ def test_where_too_little_was_measured_that_is_said(database: Database) -> None:
     assert unmeasured("d").text == "What it used was not measured."
 
 
-def test_what_was_not_measured_is_in_no_figure_and_no_rule(database: Database) -> None:
+def test_unmeasured_values_match_no_rule(database: Database) -> None:
     found = noted(Trace([[(60, 0.12)]], used_cpus=None, sm=None), database)
     assert found.rule is None
     assert [it.name for it in found.figures] == ["GPU busy", "GPU memory", "Energy"]
-    # As where dcgm-exporter alone measures: no rule could look at processors.
+    # Measured by dcgm-exporter only: no rule has values of processors.
     assert found.text.endswith(
         "nothing stands out that should be changed. What its processors did was not measured."
     )
@@ -140,7 +140,7 @@ def test_what_was_not_measured_is_in_no_figure_and_no_rule(database: Database) -
     assert found.text.endswith("What its processors did was measured for only 50 % of the time.")
 
 
-def test_of_simulated_gpus_only_that_is_said(database: Database) -> None:
+def test_simulated_gpus_get_only_simulation_note(database: Database) -> None:
     found = noted(Trace([[(60, 0.02)]], used_cpus=0.02, simulated=True), database)
     assert found.simulated
     assert found.text.startswith("Its GPUs were simulated: ")
@@ -149,9 +149,7 @@ def test_of_simulated_gpus_only_that_is_said(database: Database) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_below_its_least_number_of_samples_a_rule_says_nothing(
-    rule: object, database: Database
-) -> None:
+def test_rule_requires_minimum_samples(rule: object, database: Database) -> None:
     one = next(it for it in RULES if it is rule)
     job = finished(LABELLED[one.name](Random(0)), database, one.name)
     few = msgspec.structs.replace(job.measured, samples=one.samples - 1)
@@ -159,7 +157,7 @@ def test_below_its_least_number_of_samples_a_rule_says_nothing(
     assert not one.finds(FinishedJob(job.short_id, job.failed, job.spec, few, job.pool))
 
 
-def test_what_is_kept_of_the_largest_job_is_small() -> None:
+def test_measurements_of_largest_job_stay_small() -> None:
     large = {
         name: 10**12 if field is int else 123_456_789.1
         for name, field in JobMeasurements.__annotations__.items()
@@ -168,7 +166,7 @@ def test_what_is_kept_of_the_largest_job_is_small() -> None:
     assert len(msgspec.json.encode(kept)) <= MOST_BYTES / 2
 
 
-def test_the_note_of_a_gang_is_no_longer(database: Database) -> None:
+def test_note_of_gang_stays_small(database: Database) -> None:
     gang = Trace([[(40, 0.3)]] * 16, JobSpec(gpus=4, workers=4), nodes=4)
     job = finished(gang, database, "gang")
     assert len(msgspec.json.encode(job.measured)) <= MOST_BYTES

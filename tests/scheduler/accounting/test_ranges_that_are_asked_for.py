@@ -1,4 +1,4 @@
-"""Which times may be asked about: whatever is named, it is a range or a refusal with its field."""
+"""Time ranges of use reports: every request is a valid range or a rejection with its field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMES = st.none() | st.datetimes(timezones=OFFSETS)
 
 
 @given(begin=TIMES, end=TIMES, zone=ZONES)
-def test_any_two_times_are_a_range_or_are_refused(
+def test_any_two_times_are_valid_range_or_rejected(
     begin: datetime | None, end: datetime | None, zone: str
 ) -> None:
     field, found = "", None
@@ -43,14 +43,14 @@ def test_any_two_times_are_a_range_or_are_refused(
         ("begin", "1969-12-31T23:59:59+00:00"),
     ],
 )
-def test_years_that_no_calendar_here_has_are_named(field: str, at: str) -> None:
+def test_unsupported_year_is_rejected(field: str, at: str) -> None:
     time = datetime.fromisoformat(at)
     query = UseQuery(begin=time) if field == "begin" else UseQuery(end=time)
     with pytest.raises(InvalidInput, match=f"The year of {field} is {time.year}: name one from"):
         asked(query, NOW.timestamp(), "UTC")
 
 
-def test_all_time_since_1970_is_more_than_is_kept() -> None:
+def test_range_beyond_retention_is_rejected() -> None:
     since = UseQuery(begin=datetime(1970, 1, 1, tzinfo=UTC))
     with pytest.raises(InvalidInput, match=r"The range has 20781 days, and use is kept for 400"):
         asked(since, NOW.timestamp(), "UTC")

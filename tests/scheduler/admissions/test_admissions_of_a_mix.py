@@ -1,4 +1,4 @@
-"""The whole service is driven with a mix, in real time and in time that jumps."""
+"""The complete service is driven with a mix of jobs, in real time and in virtual time."""
 
 import asyncio
 import json
@@ -27,16 +27,18 @@ SMALL = Mix(
     (Class("small", 60, 0.01, 3.0, 50, 1), Class("large", 2, 2.0, 2.0, 200, 20)),
     Published(100, 1, {"small": 9.0}, 5, 6),
 )  # fmt: skip
-"""40 units; in two seconds the small ones hold them all, then the large ones take theirs back."""
+"""40 units: after two seconds the small jobs hold all of them, then the large jobs reclaim
+theirs.
+"""
 
 
-def test_the_mixes_are_those_of_kueues_test() -> None:
+def test_mixes_match_kueue_test() -> None:
     sizes = {name: (mix.jobs, mix.units, len(mix.projects)) for name, mix in MIXES.items()}
     assert sizes == {"baseline": (15_000, 600, 30), "large": (50_000, 20_000, 1000)}
     assert MIXES["baseline"].unit_seconds / 600 == pytest.approx(66.0)
 
 
-def test_a_projects_cohort_lends_to_it_and_nobody_else_does() -> None:
+def test_project_borrows_only_from_its_cohort() -> None:
     settings = configuration(MIXES["baseline"], "eager")
     parents = [p.project for p in settings.projects if p.project.parent is None]
     children = [p.project for p in settings.projects if p.project.parent is not None]
@@ -44,7 +46,7 @@ def test_a_projects_cohort_lends_to_it_and_nobody_else_does() -> None:
     assert {(p.quota, p.limit) for p in children} == {(20, 120)}
 
 
-def test_all_jobs_end_and_evicted_ones_begin_again_from_zero() -> None:
+def test_all_jobs_end_and_evicted_jobs_restart_from_zero() -> None:
     figures = driving.drive(SMALL, "virtual", "eager")
     assert figures.evictions > 0
     assert figures.latency_s.keys() == {"small", "large"}
@@ -54,7 +56,7 @@ def test_all_jobs_end_and_evicted_ones_begin_again_from_zero() -> None:
     assert figures.useful_utilisation == pytest.approx(13.0 / figures.makespan_s, abs=0.001)
 
 
-def test_who_is_protected_after_a_start_is_not_evicted() -> None:
+def test_protected_job_is_not_evicted() -> None:
     brief = Mix(
         "brief", 1, 2,
         (Class("small", 60, 0.01, 0.9, 50, 1), Class("large", 2, 0.3, 0.9, 200, 20)),
@@ -64,13 +66,13 @@ def test_who_is_protected_after_a_start_is_not_evicted() -> None:
     assert driving.drive(brief, "virtual", "eager").evictions > 0
 
 
-def test_in_real_time_the_makespan_is_the_wall_time() -> None:
+def test_makespan_in_real_time_is_wall_time() -> None:
     one = Mix("one", 1, 1, (Class("small", 3, 0.05, 0.2, 50, 1),), SMALL.kueue)
     figures = driving.drive(one, "real", "eager")
     assert 0.35 <= figures.makespan_s <= figures.wall_s
 
 
-def test_json_has_exactly_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_exact_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MIXES, "small", SMALL)
     said: list[str] = []
     assert report.run("small", "virtual", "eager", json=True, echo=said.append) == 0
@@ -79,7 +81,7 @@ def test_json_has_exactly_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row["kueue"]["per_s"] == 1
 
 
-def test_the_table_stands_beside_what_kueue_publishes() -> None:
+def test_table_shows_published_kueue_results() -> None:
     figures = driving.drive(SMALL, "virtual", "protected")
     heading, names, *rows = report.table(figures, SMALL)
     assert heading == "mix small: 124 jobs, 40 units, virtual clock, policy protected"
@@ -90,7 +92,7 @@ def test_the_table_stands_beside_what_kueue_publishes() -> None:
     assert len(by_name) == len(rows) == 9
 
 
-def test_time_jumps_to_the_next_timer_and_stands_still_while_a_thread_works(
+def test_virtual_time_jumps_to_timers_and_waits_for_threads(
     tmp_path: Path,
 ) -> None:
     async def life() -> tuple[float, float, float]:

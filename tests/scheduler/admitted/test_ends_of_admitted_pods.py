@@ -1,4 +1,4 @@
-"""How a pod of others has ended, and what is done when it does not begin."""
+"""End of an admitted pod, and the handling of pods that do not start."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ RUNNING = replace(pod("a", gated=False).view, node="n0", phase="Running", runnin
 
 
 def end(view: PodView, *, gone: bool = False, asked: bool = False) -> WorkerEnd | None:
-    """Return how it has ended."""
+    """Return how the pod ended, or None."""
     return pod_ends.end_of(view, gone=gone, asked=asked, given_back=None)
 
 
 def over(phase: str, **more: Any) -> PodView:
-    """Return a pod in its last phase."""
+    """Return a pod in its final phase."""
     return replace(RUNNING, phase=phase, running=False, **more)
 
 
-def test_one_that_runs_has_not_ended() -> None:
+def test_running_pod_has_not_ended() -> None:
     assert end(RUNNING) is None
 
 
-def test_its_phase_and_exit_code_tell() -> None:
+def test_pod_end_follows_phase_and_exit_code() -> None:
     done = end(over("Succeeded"))
     assert done is not None
     assert (done.by, done.exit_code) == (EndedBy.ITSELF, 0)
@@ -44,7 +44,7 @@ def test_its_phase_and_exit_code_tell() -> None:
     )
 
 
-def test_one_that_is_deleted_is_lost_or_was_told_to_stop() -> None:
+def test_deleted_pod_is_lost_or_stopped_by_notice() -> None:
     lost = end(RUNNING, gone=True)
     assert lost is not None
     assert (lost.by, lost.text) == (EndedBy.LOST, "somebody deleted its pod")
@@ -53,7 +53,7 @@ def test_one_that_is_deleted_is_lost_or_was_told_to_stop() -> None:
     assert told.by is EndedBy.NOTICE
 
 
-def test_only_one_that_is_made_again_is_given_back_for_want_of_room() -> None:
+def test_unschedulable_pod_is_released_only_with_owner() -> None:
     stuck = replace(RUNNING, node="", running=False, phase="Pending", unschedulable="no cpu")
     assert pod_ends.trouble_of(stuck, SETTINGS, "n0", None) is None
     trouble = pod_ends.trouble_of(replace(stuck, owned=True), SETTINGS, "n0", None)

@@ -1,4 +1,7 @@
-"""Pods of others get a node and GPUs by their gate; what waits is told why, and never deleted."""
+"""Admitted pods get a node and GPUs by their scheduling gate.
+
+Waiting pods show their reason and are never deleted.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +33,23 @@ SETTINGS = ClusterSettings(
 
 
 def of_two(name: str) -> AdmittedPod:
-    """Return a pod of a group of two."""
+    """Return a pod that belongs to a group of two."""
     return pod(name, labels={names.GROUP_NAME: "g"}, annotations={names.GROUP_SIZE: "2"})
 
 
 class Written:
-    """A connection that notes what is patched."""
+    """Connection that records patches."""
 
     def __init__(self) -> None:
         self.patches: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
 
     async def patch(self, kind: kinds.Kind, name: str, change: Any, **_: Any) -> None:
-        """Note it."""
+        """Record the patch."""
         self.patches.put_nowait((name, change))
 
 
 class Seen:
-    """What is known of the cluster: these pods, and nodes in zones by their first letter."""
+    """Observed cluster state: the given pods, and nodes in zones named by their first letter."""
 
     def __init__(self, *pods: AdmittedPod) -> None:
         self.admitted = list(pods)
@@ -54,17 +57,17 @@ class Seen:
         self.admitted_news = asyncio.Event()
 
     def put(self, *pods: AdmittedPod) -> None:
-        """Let these be there."""
+        """Add these pods."""
         self.admitted = list(pods)
         self.admitted_changes += 1
 
     def node(self, name: str) -> NodeView:
-        """Return a node that is ready."""
+        """Return a ready node."""
         return NodeView(name, {"zone": name[0]}, False, (), True, "", {}, {})
 
 
 class Desk:
-    """What lets pods in, with what it is told and what it tells."""
+    """Admission of pods, with its inputs and its reported worker ends."""
 
     def __init__(self, *pods: AdmittedPod) -> None:
         self.written = Written()
@@ -81,7 +84,7 @@ class Desk:
         (self.job,) = (one.job for one in self.pods.admitted()) if pods else ("",)
 
     def started(self, *nodes: str, attempt: int = 1) -> AttemptState:
-        """Give the workers of the job these nodes."""
+        """Assign these nodes to the workers of the job."""
         state = AttemptRegistry().attempt(self.job, attempt, 0.0)
         state.wanted = len(nodes)
         for index, node in enumerate(nodes):
@@ -92,7 +95,7 @@ class Desk:
         return state
 
 
-async def test_a_pod_is_the_worker_of_its_job_and_opens_at_once() -> None:
+async def test_pod_becomes_worker_and_is_admitted_immediately() -> None:
     desk = Desk(pod("train"))
     attempt = desk.started("a1")
     (opening,) = attempt.to_open()
@@ -101,14 +104,14 @@ async def test_a_pod_is_the_worker_of_its_job_and_opens_at_once() -> None:
     assert (opening.pod.job, opening.pod.attempt, opening.pod.index) == (desk.job, 1, 0)
 
 
-async def test_a_group_opens_when_all_of_it_has_its_nodes() -> None:
+async def test_group_is_admitted_when_all_pods_have_nodes() -> None:
     desk = Desk(of_two("w-0"), of_two("w-1"))
     attempt = desk.started("a1", "b1")
     assert attempt.whole
     assert [one.node for one in attempt.to_open()] == ["a1", "b1"]
 
 
-async def test_a_node_that_the_pod_does_not_allow_is_told_as_one_that_did_not_take_it() -> None:
+async def test_pod_on_forbidden_node_ends_as_not_taken() -> None:
     desk = Desk(pod("train", nodeSelector={"zone": "b"}))
     assert desk.started("a1").workers == {}
     (told,) = desk.told
@@ -118,7 +121,7 @@ async def test_a_node_that_the_pod_does_not_allow_is_told_as_one_that_did_not_ta
     assert len(desk.started("b1", attempt=2).to_open()) == 1
 
 
-async def test_a_pod_that_asks_for_other_gpus_than_its_job_does_not_start() -> None:
+async def test_pod_with_other_gpu_request_does_not_start() -> None:
     desk = Desk(pod("train", gpus=2))
     assert desk.started("a1").workers == {}
     (told,) = desk.told
@@ -126,7 +129,7 @@ async def test_a_pod_that_asks_for_other_gpus_than_its_job_does_not_start() -> N
     assert told.text == "train asks for 2 GPUs, and its job for 1"
 
 
-async def test_a_job_whose_pods_are_gone_does_not_start() -> None:
+async def test_job_without_pods_does_not_start() -> None:
     desk = Desk(pod("train"))
     desk.seen.put()
     assert desk.started("a1").workers == {}
@@ -135,7 +138,7 @@ async def test_a_job_whose_pods_are_gone_does_not_start() -> None:
     assert told.text == "its pods are not there any more"
 
 
-async def test_what_is_told_to_stop_behind_its_gate_goes_on_waiting() -> None:
+async def test_gated_pod_keeps_waiting_after_stop() -> None:
     desk = Desk(pod("train"))
     (state,) = desk.started("a1").workers.values()
     assert desk.pods.let_wait(state)
@@ -145,7 +148,7 @@ async def test_what_is_told_to_stop_behind_its_gate_goes_on_waiting() -> None:
     assert not desk.pods.let_wait(state)
 
 
-async def test_why_it_waits_is_written_once_on_each_pod() -> None:
+async def test_wait_reason_is_written_once_per_pod() -> None:
     desk = Desk(of_two("w-0"), of_two("w-1"))
     for text in ("no GPU is free", "no GPU is free", "joe is before you"):
         desk.pods.say(desk.job, text)
@@ -158,7 +161,7 @@ async def test_why_it_waits_is_written_once_on_each_pod() -> None:
     assert desk.written.patches.empty()
 
 
-def test_the_patch_that_opens_it_says_whose_it_is_and_leaves_others_books_alone() -> None:
+def test_admission_patch_labels_pod_and_keeps_managed_fields() -> None:
     desk = Desk(pod("train"))
     state = desk.started("a1").workers[0]
     assert state.pod is not None

@@ -1,4 +1,4 @@
-"""Pods of others are jobs: counted, in line, shown; they end when their pods are gone."""
+"""Admitted pods are jobs: counted, queued and shown. Their jobs end when the pods are gone."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ projects:
 
 @pytest.fixture
 def runtime() -> AdmittingScriptedRuntime:
-    """Three GPUs."""
+    """Runtime with three GPUs."""
     return AdmittingScriptedRuntime(devices(3))
 
 
 @pytest.fixture
 async def pool(tmp_path: Path, runtime: AdmittingScriptedRuntime) -> AsyncIterator[Pool]:
-    """A pool whose runtime lets pods of others in."""
+    """Pool whose runtime admits pods."""
     async with opened(make_pool(tmp_path, configuration=story(POOL), runtime=runtime)) as pool:
         yield pool
 
 
 async def accepted(pool: Pool, job: str) -> None:
-    """Wait until a job is known."""
+    """Wait until the pool has accepted a job."""
     await until_async(lambda: pool.ledger.job(job) is not None)
 
 
-async def test_a_pod_is_a_job_of_its_namespaces_user_and_project(
+async def test_pod_becomes_job_of_namespace_user_and_project(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(gpus=2, preemptible=True))
@@ -70,7 +70,7 @@ async def test_a_pod_is_a_job_of_its_namespaces_user_and_project(
     assert job not in pool.jobs.select(JOE, all=True)
 
 
-async def test_it_waits_by_the_rules_and_says_why(
+async def test_pod_waits_by_pool_rules_with_reason(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(gpus=2), workload(OTHER, pods=("b",)))
@@ -83,7 +83,7 @@ async def test_it_waits_by_the_rules_and_says_why(
     assert (one.state, waits.state) == (State.RUNNING, State.QUEUED)
 
 
-async def test_what_can_never_run_is_said_on_the_pod(
+async def test_impossible_request_is_reported_on_pod(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(gpus=5))
@@ -93,7 +93,7 @@ async def test_what_can_never_run_is_said_on_the_pod(
     assert pool.ledger.job(DONE) is None
 
 
-async def test_a_project_that_is_not_there_is_said_on_the_pod(
+async def test_unknown_project_is_reported_on_pod(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(project="nobodys"))
@@ -102,7 +102,7 @@ async def test_a_project_that_is_not_there_is_said_on_the_pod(
     assert "There is no project 'nobodys'" in said
 
 
-async def test_gpus_of_a_kind_that_no_node_has_are_refused(
+async def test_gpu_resource_without_node_is_rejected(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(resource="nvidia.com/mig-1g.10gb"))
@@ -110,7 +110,7 @@ async def test_gpus_of_a_kind_that_no_node_has_are_refused(
         await runtime.admits.until_said(DONE, "nvidia.com/mig-1g.10gb, which no node")
 
 
-async def test_a_queued_job_ends_when_its_pods_are_gone(
+async def test_queued_job_ends_when_pods_are_gone(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     running = workload(gpus=2)
@@ -126,7 +126,7 @@ async def test_a_queued_job_ends_when_its_pods_are_gone(
     assert (await reached(pool, DONE, State.RUNNING)).state is State.RUNNING
 
 
-async def test_one_that_is_preempted_ends_since_its_owner_makes_another(
+async def test_preempted_job_ends_when_owner_recreates_pods(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(gpus=2, preemptible=True))
@@ -141,7 +141,7 @@ async def test_one_that_is_preempted_ends_since_its_owner_makes_another(
     await reached(pool, DONE, State.CANCELLED)
 
 
-async def test_pods_whose_job_was_cancelled_are_told_so(
+async def test_cancelled_job_is_reported_on_pods(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     runtime.admits.put(workload(gpus=2), workload(OTHER, pods=("b",)))
@@ -156,7 +156,7 @@ async def test_pods_whose_job_was_cancelled_are_told_so(
 
 
 @pytest.mark.parametrize("caller", [SUSAN, HUB])
-async def test_nobody_sends_pods(pool: Pool, caller: object) -> None:
+async def test_pods_entry_cannot_be_submitted(pool: Pool, caller: object) -> None:
     entry = PodsEntry("team-a", "Pod", "train", ["train"])
     with pytest.raises(InvalidInput) as refused:
         await pool.jobs.submit(caller, JobSubmission(entry))  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ async def test_nobody_sends_pods(pool: Pool, caller: object) -> None:
 @pytest.mark.parametrize(
     "asked", [JobChange(gpus=1), JobChange(workers=2), JobChange(project="joe")]
 )
-async def test_a_pod_counts_as_what_it_asks_for(
+async def test_pod_request_is_fixed_except_priority(
     pool: Pool, runtime: AdmittingScriptedRuntime, asked: JobChange
 ) -> None:
     runtime.admits.put(workload(gpus=2), workload(OTHER, gpus=2, pods=("b",)))
@@ -180,7 +180,7 @@ async def test_a_pod_counts_as_what_it_asks_for(
     assert changed.priority == 90
 
 
-async def test_jobs_with_the_same_tag_are_left_alone(
+async def test_job_with_equal_tag_is_unaffected(
     pool: Pool, runtime: AdmittingScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(JOE, sleeper(tags=("pods",)))
@@ -189,7 +189,7 @@ async def test_jobs_with_the_same_tag_are_left_alone(
     assert (await reached(pool, job.id, State.RUNNING)).state is State.RUNNING
 
 
-async def test_after_a_restart_the_same_pods_are_the_same_job(
+async def test_pods_keep_their_job_after_restart(
     tmp_path: Path, runtime: AdmittingScriptedRuntime
 ) -> None:
     first = make_pool(tmp_path, configuration=story(POOL), runtime=runtime)

@@ -1,4 +1,4 @@
-"""Which pods of others are one job, and what it asks for."""
+"""Grouping of admitted pods into jobs, and the resources that each job requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(pods: Iterable[AdmittedPod]) -> list[AdmittedWorkload]:
     return [one for one in made if one is not None]
 
 
-def test_a_bare_pod_is_a_job_of_its_own() -> None:
+def test_bare_pod_is_one_job() -> None:
     (one,) = found([pod("train", gpus=2)])
     assert (one.owner_kind, one.owner, one.pods) == ("Pod", "train", ("train",))
     assert (one.user, one.project, one.gpus, one.problem) == ("susan", "vision", 2, "")
@@ -37,7 +37,7 @@ def test_a_bare_pod_is_a_job_of_its_own() -> None:
     assert not one.preemptible
 
 
-def test_each_pod_of_a_deployment_is_one_and_keeps_its_id() -> None:
+def test_deployment_pod_is_one_job_and_keeps_id() -> None:
     pods = [pod(f"llm-{name}", owner=("ReplicaSet", "llm-7d9c")) for name in "ab"]
     first, second = found(pods)
     assert first.job != second.job
@@ -45,13 +45,13 @@ def test_each_pod_of_a_deployment_is_one_and_keeps_its_id() -> None:
     assert [one.job for one in found(reversed(pods))] == [second.job, first.job]
 
 
-def test_cores_and_memory_come_from_the_requests() -> None:
+def test_cores_and_memory_come_from_requests() -> None:
     asked = {"requests": {"cpu": "1500m", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": "1"}}
     (one,) = found([pod("a", containers=[{"name": "main", "resources": asked}])])
     assert (one.cpus, one.memory_gib) == (1.5, 2.0)
 
 
-def test_a_pod_may_name_a_project_that_its_namespace_allows_and_no_other() -> None:
+def test_pod_may_name_only_projects_of_namespace() -> None:
     (one,) = found([pod("a", annotations={names.PROJECT: "speech"})])
     assert (one.project, one.problem) == ("speech", "")
     (other,) = found([pod("b", annotations={names.PROJECT: "chemistry"})])
@@ -61,18 +61,18 @@ def test_a_pod_may_name_a_project_that_its_namespace_allows_and_no_other() -> No
     )
 
 
-def test_pods_of_other_namespaces_are_nobodys() -> None:
+def test_pods_of_other_namespaces_are_ignored() -> None:
     assert found([pod("a", namespace="elsewhere")]) == []
 
 
-def test_only_a_label_makes_a_pod_preemptible() -> None:
+def test_pod_is_preemptible_only_by_label() -> None:
     (one,) = found([pod("a", labels={names.PREEMPTIBLE: "true"})])
     assert one.preemptible
     (other,) = found([pod("a", labels={names.PREEMPTIBLE: "yes"})])
     assert not other.preemptible
 
 
-def test_a_group_is_one_job_when_all_of_it_is_there() -> None:
+def test_complete_group_is_one_job() -> None:
     first = pod("w-0", labels=GROUP, annotations=OF_TWO)
     (waits,) = found([first])
     assert waits.problem == "Of group g, 1 of 2 pods are there."
@@ -80,14 +80,14 @@ def test_a_group_is_one_job_when_all_of_it_is_there() -> None:
     assert (whole.pods, whole.problem) == (("w-0", "w-1"), "")
 
 
-def test_pods_beyond_the_size_of_a_group_are_of_the_next_one() -> None:
+def test_pods_beyond_group_size_form_next_group() -> None:
     pods = [pod(f"w-{index}", labels=GROUP, annotations=OF_TWO) for index in range(3)]
     whole, rest = found(pods)
     assert (whole.pods, rest.pods) == (("w-0", "w-1"), ("w-2",))
     assert "1 of 2 pods" in rest.problem
 
 
-def test_workers_of_an_indexed_job_are_in_the_order_of_their_indexes() -> None:
+def test_indexed_job_workers_follow_index_order() -> None:
     index = "batch.kubernetes.io/job-completion-index"
     pods = [
         pod("w-x", owner=("Job", "w"), labels=GROUP | {index: "1"}, annotations=OF_TWO),
@@ -111,14 +111,14 @@ def test_workers_of_an_indexed_job_are_in_the_order_of_their_indexes() -> None:
         ({"batch.kubernetes.io/job-name": "g"}, OF_TWO),
     ],
 )
-def test_groups_of_other_tools_are_understood(
+def test_groups_of_other_tools_are_recognised(
     labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
     pods = [pod(name, labels=labels, annotations=annotations) for name in ("a", "b")]
     assert [one.pods for one in found(pods)] == [("a", "b")]
 
 
-def test_pods_that_do_not_say_how_many_they_are_start_singly() -> None:
+def test_pods_without_group_size_start_individually() -> None:
     pods = [pod(name, labels={"ray.io/cluster": "r"}) for name in ("head", "worker")]
     assert len(found(pods)) == 2
 
@@ -145,12 +145,12 @@ def test_pods_that_do_not_say_how_many_they_are_start_singly() -> None:
         ),
     ],
 )
-def test_what_cannot_be_counted_says_so(pods: list[AdmittedPod], words: str) -> None:
+def test_uncountable_pods_report_problem(pods: list[AdmittedPod], words: str) -> None:
     (one,) = found(pods)
     assert words in one.problem
 
 
-def test_a_pod_that_has_its_gpus_keeps_the_job_that_it_was_given() -> None:
+def test_admitted_pod_keeps_its_job() -> None:
     given = {names.JOB: "j" * 26, names.ATTEMPT: "2"}
     opened = pod("a", labels=given, annotations={names.WORKER: "3"}, gated=False)
     assert (opened.view.job, opened.view.attempt, opened.view.index) == ("j" * 26, 2, 3)
@@ -158,7 +158,7 @@ def test_a_pod_that_has_its_gpus_keeps_the_job_that_it_was_given() -> None:
     assert (one.job, one.waiting, one.problem) == ("j" * 26, False, "")
 
 
-def test_a_pod_of_before_that_has_no_gate_is_no_job() -> None:
+def test_ungated_pod_is_no_job() -> None:
     assert found([pod("a", gated=False)]) == []
 
 
@@ -175,7 +175,7 @@ def test_a_pod_of_before_that_has_no_gate_is_no_job() -> None:
         ),
     ],
 )
-def test_a_list_of_namespaces_that_makes_no_sense_is_refused(text: str, words: str) -> None:
+def test_invalid_namespace_list_is_rejected(text: str, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         read_namespaces(text)
     assert words in refused.value.message

@@ -1,4 +1,4 @@
-"""A service of our own for each test, or one for a whole module where nothing is changed."""
+"""A separate service for each test, or one service for a module whose tests change nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +16,6 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def quiet_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service that the tests of a module share."""
+    """Service that the tests of a module share."""
     with served(tmp_path_factory.mktemp("state")) as running:
         yield running

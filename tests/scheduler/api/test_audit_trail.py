@@ -1,4 +1,4 @@
-"""Who did what is on disk before it is answered, and so is what was refused."""
+"""Actions and refusals are written to the audit trail on disk before the response is sent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def records(service: Served, **asked: str) -> list[AuditRecord]:
         return root.audit(**asked).records  # type: ignore[arg-type]
 
 
-def test_a_change_says_who_from_where_why_and_what_it_was_before(service: Served) -> None:
+def test_change_has_actor_address_reason_and_previous_value(service: Served) -> None:
     with service.client("susan") as susan, service.client("root") as root:
         job = susan.submit(submission())
         susan.change(job.id, priority=70)
@@ -56,7 +56,7 @@ def test_a_change_says_who_from_where_why_and_what_it_was_before(service: Served
     assert (cancelled.reason, cancelled.address) == ("the node goes away", "127.0.0.1")
 
 
-def test_configuration_and_benches_are_in_it_and_mere_questions_are_not(service: Served) -> None:
+def test_configuration_and_benches_are_audited_but_reads_are_not(service: Served) -> None:
     with service.client("root") as root, service.client("hub") as hub:
         root.check_config(CONFIGURATION)
         root.apply_config(CONFIGURATION.replace("quota: 2, members: [joe]", "quota: 1"))
@@ -71,7 +71,7 @@ def test_configuration_and_benches_are_in_it_and_mere_questions_are_not(service:
     assert (released.action, released.target) == ("release", lease.id)
 
 
-def test_what_is_set_or_applied_has_its_reason_in_it(service: Served) -> None:
+def test_configuration_change_is_audited_with_reason(service: Served) -> None:
     with service.client("root") as root:
         both = [Setting("projects.speech.quota", 1), Setting("policy.grace_s", 31)]
         root.set_config(ConfigurationEdit(both, "spring"))
@@ -84,7 +84,7 @@ def test_what_is_set_or_applied_has_its_reason_in_it(service: Served) -> None:
     assert (reverted.action, reverted.reason) == ("revert_config", "spring again")
 
 
-def test_a_look_at_what_is_not_known_is_no_act(service: Served) -> None:
+def test_listing_unknown_jobs_is_not_audited(service: Served) -> None:
     with service.client("root") as root, service.client("susan") as susan:
         root.status()
         assert root.doubts() == root.adopt(AdoptionRequest())
@@ -97,7 +97,7 @@ def test_a_look_at_what_is_not_known_is_no_act(service: Served) -> None:
     assert (tried.action, tried.outcome) == ("adopt", "refused")
 
 
-def test_what_was_refused_is_in_it_with_the_code_and_the_sentence(service: Served) -> None:
+def test_refusal_is_audited_with_code_and_message(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         job = susan.submit(submission())
         with pytest.raises(NotFound):
@@ -119,15 +119,15 @@ def test_what_was_refused_is_in_it_with_the_code_and_the_sentence(service: Serve
     assert "Only an administrator" in found["audit"].reason
 
 
-def test_a_flood_of_refusals_is_counted_and_not_written_singly(service: Served) -> None:
+def test_refusal_flood_is_counted_in_summary(service: Served) -> None:
     with direct.Client() as stranger:
         for _ in range(REFUSALS_A_MINUTE + 40):
             assert stranger.get(f"{service.url}/api/v1/jobs").status_code == 401
     singly = records(service, action="jobs")
-    assert REFUSALS_A_MINUTE <= len(singly) <= 2 * REFUSALS_A_MINUTE  # a minute may begin within
+    assert REFUSALS_A_MINUTE <= len(singly) <= 2 * REFUSALS_A_MINUTE  # a minute may end
 
 
-def test_what_the_hub_tells_of_logins_is_in_it_and_nobody_else_may_tell(service: Served) -> None:
+def test_hub_logins_are_audited_and_accepted_only_from_hub(service: Served) -> None:
     with service.client("hub") as hub:
         hub.report_login(LoginReport("susan", AuditOutcome.DONE, "login link", "10.0.0.7"))
         hub.report_login(LoginReport("mallory", AuditOutcome.REFUSED, "password", "10.0.0.9"))
@@ -138,7 +138,7 @@ def test_what_the_hub_tells_of_logins_is_in_it_and_nobody_else_may_tell(service:
     assert (refused.actor, refused.target, refused.outcome) == ("", "mallory", "refused")
 
 
-def test_it_goes_on_after_a_restart_and_holds(tmp_path: Path) -> None:
+def test_audit_trail_continues_after_restart_and_detects_tampering(tmp_path: Path) -> None:
     for _ in range(2):
         with served(tmp_path / "state") as service, service.client("susan") as susan:
             susan.submit(submission())
@@ -152,7 +152,7 @@ def test_it_goes_on_after_a_restart_and_holds(tmp_path: Path) -> None:
     assert (harmed.ok, "Line 1" in str(harmed.problem)) == (False, True)
 
 
-def test_where_it_cannot_be_written_work_goes_on_and_the_problem_is_told(
+def test_unwritable_audit_trail_is_reported_and_work_continues(
     service: Served, tmp_path: Path
 ) -> None:
     folder = tmp_path / "state" / "scheduler" / "audit"

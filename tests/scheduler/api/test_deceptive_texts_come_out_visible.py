@@ -1,4 +1,4 @@
-"""Whatever text somebody sends, no answer has signs that are not seen or turn others around."""
+"""Answers contain no invisible or bidirectional control characters, for any submitted text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def strings(value: object) -> Iterator[str]:
 
 @pytest.fixture
 def written(service: Served) -> Mapping[str, str]:
-    """Texts with such signs wherever somebody may write; the parts of addresses."""
+    """Write texts with such characters into every field; return the parts of paths."""
     job = ask(service, "susan", "POST", "jobs", {"entry": ENTRY})["id"]
     (node,) = ask(service, "root", "GET", "nodes")
     wanted = {"user": "susan", "server": "", "spawn": "s", "gpus": 1}
@@ -91,11 +91,13 @@ def written(service: Served) -> Mapping[str, str]:
 
 
 def is_visible(text: str) -> bool:
-    """Tell whether every sign is seen; lines end."""
+    """Return whether every character except line breaks is visible."""
     return all(visible(line) == line for line in text.split("\n"))
 
 
-def test_no_answer_has_a_sign_that_deceives(service: Served, written: Mapping[str, str]) -> None:
+def test_answers_contain_no_deceptive_characters(
+    service: Served, written: Mapping[str, str]
+) -> None:
     reads = [one for one in OPERATIONS if one.method == "GET" and not one.name.endswith("_stream")]
     told = {
         (who, one.name): text

@@ -1,4 +1,4 @@
-"""Server-sent events: resumed by id without gap or repeat, ended with the caller's rights."""
+"""Server-sent events: resumed by ID without gap or repeat, ended when the caller loses access."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchpool_support.serving import CONFIGURATION, Served, served
 pytestmark = pytest.mark.slow
 
 PRINTER = "for i in range(20000): print(f'line {i} äöü€😀', flush=i % 1000 == 0)"
-"""More than the server sends at once, so that its pieces end inside of characters."""
+"""More output than the server sends at once, so that chunks end inside characters."""
 
 
 def run(program: str) -> JobSubmission:
@@ -37,7 +37,7 @@ def run(program: str) -> JobSubmission:
 def read(
     service: Served, path: str, headers: dict[str, str] | None = None, user: str = "susan"
 ) -> Iterator[ServerEvent]:
-    """Open a connection, then yield its events until it is cut or the reader has enough."""
+    """Open a connection and yield its events until it is closed or the reader stops."""
     http = direct.Client(timeout=30)
     known = {"Authorization": f"token {user}", **(headers or {})}
     request = http.build_request("GET", f"{service.url}/api/v1/{path}", headers=known)
@@ -53,7 +53,7 @@ def _events(http: httpx.Client, answer: httpx.Response) -> Iterator[ServerEvent]
             yield from parser.feed(chunk)
 
 
-def test_a_log_that_is_cut_at_every_event_arrives_whole(service: Served) -> None:
+def test_log_interrupted_at_every_event_arrives_complete(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(run(PRINTER))
         text, last, ended = "", "0", False
@@ -70,7 +70,7 @@ def test_a_log_that_is_cut_at_every_event_arrives_whole(service: Served) -> None
     assert text.count("\n") == 20000
 
 
-def test_a_log_can_be_followed_before_the_job_has_started(service: Served) -> None:
+def test_log_of_queued_job_can_be_followed(service: Served) -> None:
     with service.client("susan") as susan:
         blocker = susan.submit(JobSubmission(entry=CommandEntry(["sleep", "600"]), gpus=4))
         job = susan.submit(run("print('at last')"))
@@ -79,7 +79,7 @@ def test_a_log_can_be_followed_before_the_job_has_started(service: Served) -> No
         assert "".join(piece.text for piece in stream) == "at last\n"
 
 
-def test_a_followed_log_ends_when_the_job_is_cancelled_before_its_start(service: Served) -> None:
+def test_followed_log_ends_when_queued_job_is_cancelled(service: Served) -> None:
     with service.client("susan") as susan:
         blocker = JobSubmission(entry=CommandEntry(["sleep", "600"]), gpus=4)
         susan.submit(blocker)
@@ -89,7 +89,7 @@ def test_a_followed_log_ends_when_the_job_is_cancelled_before_its_start(service:
         assert list(stream) == []
 
 
-def test_the_end_of_a_log_can_be_read_alone(service: Served) -> None:
+def test_log_tail_can_be_read(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(run("print('a' * 1000 + 'the end')"))
         susan.wait(job.id)
@@ -97,14 +97,14 @@ def test_the_end_of_a_log_can_be_read_alone(service: Served) -> None:
     assert (tail.data, tail.offset, tail.ended) == (b"the end\n", 1000, True)
 
 
-def test_the_log_of_another_user_does_not_exist(service: Served) -> None:
+def test_log_of_another_user_is_not_found(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         job = susan.submit(run("pass"))
         with pytest.raises(NotFound):
             next(joe.follow_log(job.id))
 
 
-def test_events_go_on_after_a_cut_without_gap_or_repeat(service: Served) -> None:
+def test_events_resume_after_disconnect_without_gap_or_repeat(service: Served) -> None:
     with service.client("susan") as susan:
         stream = read(service, "events")
         jobs = [susan.submit(run("pass")).id for _ in range(5)]
@@ -113,8 +113,8 @@ def test_events_go_on_after_a_cut_without_gap_or_repeat(service: Served) -> None
         everything = list(until_ended(stream, set(jobs)))
         seen = everything[: len(everything) // 2 + 1]
         again = read(service, "events", {"Last-Event-ID": seen[-1].id})
-        # What happened to one job several times meanwhile comes as one event, with the number of
-        # the last; so it is only when the marker comes that all before it must have come.
+        # Several changes of one job arrive as one event with the number of the last change. Only
+        # the marker therefore proves that all earlier changes have arrived.
         marker = susan.submit(run("pass")).id
         rest = list(until_ended(again, {marker}))
     for events in (everything, [*seen, *rest]):
@@ -125,13 +125,13 @@ def test_events_go_on_after_a_cut_without_gap_or_repeat(service: Served) -> None
 
 
 def states(events: list[ServerEvent]) -> dict[str, State]:
-    """Return the last state of each job, as a reader of these events knows it."""
+    """Return the last state of each job according to these events."""
     jobs = [msgspec.json.decode(event.data, type=Job) for event in events if event.name == "job"]
     return {job.id: job.state for job in jobs}
 
 
 def until_ended(stream: Iterator[ServerEvent], jobs: set[str]) -> Iterator[ServerEvent]:
-    """Yield events until these jobs have ended; the stream must not end before."""
+    """Yield events until these jobs have ended; the stream must not end earlier."""
     for event in stream:
         yield event
         if event.name == "job":
@@ -143,7 +143,7 @@ def until_ended(stream: Iterator[ServerEvent], jobs: set[str]) -> Iterator[Serve
     raise AssertionError(f"the stream ended, and nothing was said of the end of {jobs}")
 
 
-def test_events_tell_a_user_nothing_of_the_jobs_of_others(service: Served) -> None:
+def test_events_hide_jobs_of_other_users(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         stream = read(service, "events", user="joe")
         hidden = susan.submit(run("pass"))
@@ -154,7 +154,7 @@ def test_events_tell_a_user_nothing_of_the_jobs_of_others(service: Served) -> No
     assert any(own.id.encode() in event.data for event in seen)
 
 
-def test_a_silent_stream_has_heartbeats(tmp_path: Path) -> None:
+def test_idle_stream_sends_heartbeats(tmp_path: Path) -> None:
     timing = Timing(heartbeat_s=0.05)
     headers = {"Authorization": "token susan"}
     with served(tmp_path / "state", timing=timing) as service:
@@ -168,15 +168,15 @@ def test_a_silent_stream_has_heartbeats(tmp_path: Path) -> None:
     assert got.count(b": still here\n\n") >= 3, "the stream ended before"
 
 
-def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+def test_stream_ends_when_token_is_revoked(tmp_path: Path) -> None:
     timing = Timing(heartbeat_s=0.05, recheck_s=0.1)
     with served(tmp_path / "state", timing=timing) as service:
         stream = read(service, "events")
         service.identity.revoked.add("susan")
-        list(stream)  # else it goes on for ever
+        list(stream)  # otherwise the stream never ends
 
 
-def test_streams_end_when_the_service_does_and_clients_go_on_afterwards(tmp_path: Path) -> None:
+def test_streams_end_at_shutdown_and_clients_resume(tmp_path: Path) -> None:
     state, port = tmp_path / "state", free_port()
     with served(state, port=port, keep_jobs=True) as service:
         client = service.client("susan")
@@ -189,7 +189,7 @@ def test_streams_end_when_the_service_does_and_clients_go_on_afterwards(tmp_path
     assert text == "a\nb\n"
 
 
-def test_more_streams_than_the_limit_are_refused(tmp_path: Path) -> None:
+def test_streams_above_limit_are_rejected(tmp_path: Path) -> None:
     with served(
         tmp_path / "state", configuration=f"{CONFIGURATION}budgets: {{streams: 2}}\n"
     ) as service:
@@ -203,7 +203,7 @@ def test_more_streams_than_the_limit_are_refused(tmp_path: Path) -> None:
             assert next(joe.events()).kind == "open"
 
 
-def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Path) -> None:
+def test_requests_above_rate_limit_are_rejected_until_later(tmp_path: Path) -> None:
     rate = Rate(per_s=0.01, burst=3)
     with served(tmp_path / "state", rate=rate) as service, service.client("susan") as susan:
         for _ in range(3):
@@ -215,7 +215,7 @@ def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Pa
                 hub.status()
 
 
-def test_long_lists_count_as_several_requests_of_who_asks_for_them(tmp_path: Path) -> None:
+def test_long_list_counts_as_several_requests(tmp_path: Path) -> None:
     rate, runtime = Rate(per_s=0.01, burst=4), ScriptedRuntime(devices(5))
     with served(tmp_path / "state", rate=rate, runtime=runtime, keep_jobs=True) as service:
 
@@ -231,7 +231,7 @@ def test_long_lists_count_as_several_requests_of_who_asks_for_them(tmp_path: Pat
             assert [len(joe.jobs()) for _ in range(4)] == [0] * 4
 
 
-def test_a_piece_is_made_into_bytes_once_for_all_who_are_given_it() -> None:
+def test_event_piece_is_encoded_once_for_all_readers() -> None:
     encodings = Encodings()
     piece = (FeedEvent(7, "job", b"{}"), FeedEvent(8, "pool", b"[]"))
     made = encodings.of(piece)
@@ -240,4 +240,4 @@ def test_a_piece_is_made_into_bytes_once_for_all_who_are_given_it() -> None:
     others = [(FeedEvent(number, "job", b"{}"),) for number in range(100)]
     assert [encodings.of(one)[:6] for one in others[:10]] == [b"id: %d\n" % n for n in range(10)]
     assert {encodings.of(one).count(b"event: job") for one in others} == {1}
-    assert encodings.of(piece) == made  # forgotten meanwhile, and made again
+    assert encodings.of(piece) == made  # evicted meanwhile, and encoded again

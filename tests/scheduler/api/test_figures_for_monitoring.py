@@ -1,4 +1,4 @@
-"""What gathers figures has a token that opens them and nothing else, also while the Hub is away."""
+"""The metrics token grants access to the metrics only, also without the Hub."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def ask(service: Served, path: str, authorization: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "token"])
-def test_the_token_opens_the_figures(watched: Served, scheme: str) -> None:
+def test_metrics_token_grants_access(watched: Served, scheme: str) -> None:
     answer = ask(watched, "metrics", f"{scheme} {TOKEN}")
     assert answer.status_code == 200
     assert "benchpool_leading 1.0" in answer.text
 
 
-def test_it_opens_them_while_the_hub_is_away(
+def test_metrics_are_available_without_hub(
     watched: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
@@ -49,11 +49,11 @@ def test_it_opens_them_while_the_hub_is_away(
 @pytest.mark.parametrize(
     "authorization", ["", "Bearer", "token", "Bearer figures", f"Basic {TOKEN}", f"{TOKEN}"]
 )
-def test_anything_else_opens_nothing(watched: Served, authorization: str) -> None:
+def test_other_tokens_are_rejected(watched: Served, authorization: str) -> None:
     assert ask(watched, "metrics", authorization).status_code == 401
 
 
-def test_the_token_opens_no_other_address(watched: Served) -> None:
+def test_metrics_token_opens_no_other_path(watched: Served) -> None:
     addresses = {
         one.pattern
         for one in OPERATIONS
@@ -65,7 +65,7 @@ def test_the_token_opens_no_other_address(watched: Served) -> None:
     assert set(answers.values()) == {401}, answers
 
 
-def test_without_a_token_in_the_settings_an_empty_one_opens_nothing(
+def test_empty_token_is_rejected_without_configured_token(
     quiet_service: Served,
 ) -> None:
     assert ask(quiet_service, "metrics", "Bearer").status_code == 401

@@ -1,4 +1,4 @@
-"""A Hub that refuses our own token too is away; a token that it refuses alone is nobody's."""
+"""A Hub that rejects the service's own token is unavailable; else the user's token is invalid."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PREFIX = "/services/benchpool/"
 
 @dataclass
 class Hub:
-    """A Hub that knows susan and our service.
+    """Hub that accepts susan's token and the token of the service.
 
     Attributes:
-        refuses: The next answers are 403, as while its database is locked.
-        asked: The tokens that it was asked about.
+        refuses: Number of next answers with status 403, as with a locked database.
+        asked: Tokens that the Hub was asked to identify.
     """
 
     refuses: int = 0
@@ -36,7 +36,7 @@ class Hub:
 
 
 class WhoseToken(RequestHandler):
-    """The Hub's answer on a token."""
+    """The Hub's answer about a token."""
 
     def initialize(self, hub: Hub) -> None:
         """Answer for this Hub."""
@@ -54,7 +54,7 @@ class WhoseToken(RequestHandler):
 
 
 class Person(RequestHandler):
-    """The Hub's answer on a person."""
+    """The Hub's answer about a user."""
 
     def get(self, name: str) -> None:
         """Answer."""
@@ -62,10 +62,10 @@ class Person(RequestHandler):
 
 
 class WhoAsks(RequestHandler):
-    """A page of our service that says who asks."""
+    """Page of the service that answers with the name of the caller."""
 
     def initialize(self, identity: HubIdentity) -> None:
-        """Ask this identity."""
+        """Identify callers by this identity."""
         self.identity = identity
 
     async def get(self) -> None:
@@ -81,13 +81,13 @@ class WhoAsks(RequestHandler):
 
 @dataclass
 class Site:
-    """Our service and its Hub."""
+    """The service and its Hub."""
 
     url: str
     hub: Hub
 
     async def asked_by(self, token: str) -> str:
-        """Return who asks with this token."""
+        """Return the name of the caller with this token."""
         async with direct.AsyncClient() as client:
             return (await client.get(self.url, headers={"Authorization": f"token {token}"})).text
 
@@ -124,37 +124,37 @@ async def site() -> AsyncIterator[Site]:
         await identity.close()
 
 
-async def test_a_token_that_the_hub_refuses_is_nobodys(site: Site) -> None:
+async def test_token_rejected_by_hub_is_unauthenticated(site: Site) -> None:
     assert await site.asked_by("nonsense") == "nobody"
     assert OURS in site.hub.asked
 
 
-async def test_a_hub_that_refuses_our_own_token_is_away(site: Site) -> None:
+async def test_hub_rejecting_service_token_is_unavailable(site: Site) -> None:
     site.hub.refuses = 1000
     assert await site.asked_by(SUSANS) == "hub-away"
     site.hub.refuses = 0
     assert await site.asked_by(SUSANS) == "susan"
 
 
-async def test_a_hub_that_comes_back_between_two_questions_is_asked_again(site: Site) -> None:
+async def test_hub_request_is_retried_after_rejection(site: Site) -> None:
     site.hub.refuses = 1
     assert await site.asked_by(SUSANS) == "susan"
 
 
-async def test_a_refusal_is_not_cached(site: Site) -> None:
+async def test_rejection_is_not_cached(site: Site) -> None:
     for _ in range(2):
         site.hub.asked.clear()
         assert await site.asked_by("nonsense") == "nobody"
         assert "nonsense" in site.hub.asked
 
 
-async def test_a_known_token_is_cached(site: Site) -> None:
+async def test_known_token_is_cached(site: Site) -> None:
     for _ in range(2):
         assert await site.asked_by(SUSANS) == "susan"
     assert site.hub.asked == [SUSANS]
 
 
-async def test_a_browser_session_outlives_a_hub_in_trouble(site: Site) -> None:
+async def test_browser_session_survives_hub_outage(site: Site) -> None:
     site.hub.refuses = 1000
     answer = await site.asked_in_browser()
     assert (answer.text, answer.headers.get_list("set-cookie")) == ("hub-away", [])

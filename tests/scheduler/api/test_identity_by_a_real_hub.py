@@ -1,4 +1,4 @@
-"""Who asks, as a real JupyterHub says it: tokens, scopes, groups, browser sessions, forgeries."""
+"""Identification of callers by a real JupyterHub: tokens, scopes, groups, sessions, forgeries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]
 
 @pytest.fixture(scope="module")
 def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
-    """Susan's browser, logged in, with benchpool's page open."""
+    """Susan's logged-in browser with an open page of benchpool."""
     with direct.Client(follow_redirects=True, timeout=30) as client:
         client.get(
             login_keys.for_running(up.state, "susan"), headers={"Sec-Fetch-Mode": "navigate"}
@@ -73,24 +73,24 @@ def xsrf(browser: httpx.Client) -> str:
 SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin"}
 
 
-def test_a_token_is_its_user(up: RunningWorkstation) -> None:
+def test_token_identifies_its_user(up: RunningWorkstation) -> None:
     for user in ("susan", "joe"):
         with up.scheduler_as(up.token_of(user)) as client:
             assert client.get("quota").json()["user"] == user
 
 
-def test_groups_of_the_hub_are_members_of_projects(up: RunningWorkstation) -> None:
+def test_hub_groups_are_project_members(up: RunningWorkstation) -> None:
     with up.scheduler_as(up.token_of("joe")) as joe:
         assert [one["name"] for one in joe.get("quota").json()["projects"]] == ["shared"]
 
 
-def test_an_administrator_of_the_hub_is_one_here_and_others_are_not(up: RunningWorkstation) -> None:
+def test_hub_administrator_is_pool_administrator(up: RunningWorkstation) -> None:
     assert up.scheduler.get("metrics").status_code == 200
     with up.scheduler_as(up.token_of("susan")) as susan:
         assert susan.get("metrics").status_code == 403
 
 
-def test_the_token_of_the_figures_opens_them_and_nothing_of_the_hub(
+def test_metrics_token_opens_metrics_but_nothing_of_hub(
     up: RunningWorkstation,
 ) -> None:
     token = (up.state / "metrics-token").read_text().strip()
@@ -99,7 +99,7 @@ def test_the_token_of_the_figures_opens_them_and_nothing_of_the_hub(
         assert prometheus.get("status").status_code == 401
 
 
-def test_a_token_without_the_scope_of_the_service_is_refused(up: RunningWorkstation) -> None:
+def test_token_without_service_scope_is_rejected(up: RunningWorkstation) -> None:
     made = up.hub.post("/users/susan/tokens", json={"scopes": ["read:users!user=susan"]})
     with up.scheduler_as(made.json()["token"]) as narrow:
         answer = narrow.get("status")
@@ -113,19 +113,19 @@ def test_a_token_without_the_scope_of_the_service_is_refused(up: RunningWorkstat
 
 
 @pytest.mark.parametrize("header", ["token nonsense", "Basic c3VzYW46eA==", "Bearer", ""])
-def test_nobody_gets_an_answer_and_no_redirect(up: RunningWorkstation, header: str) -> None:
+def test_unauthenticated_request_is_rejected_without_redirect(
+    up: RunningWorkstation, header: str
+) -> None:
     answer = direct.get(api(up, "status"), headers={"Authorization": header})
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "not-authenticated")
 
 
-def test_a_token_in_the_address_is_not_taken(up: RunningWorkstation) -> None:
+def test_token_in_url_is_ignored(up: RunningWorkstation) -> None:
     answer = direct.get(api(up, f"status?token={up.token_of('susan')}"))
     assert answer.status_code in (401, 422)
 
 
-def test_a_page_of_benchpool_may_read_with_its_token(
-    up: RunningWorkstation, browser: httpx.Client
-) -> None:
+def test_pool_page_reads_with_its_xsrf_token(up: RunningWorkstation, browser: httpx.Client) -> None:
     with_header = browser.get(api(up, "quota"), headers={**SCRIPT, "X-XSRFToken": xsrf(browser)})
     assert with_header.json()["user"] == "susan"
     address = api(up, f"events?_xsrf={xsrf(browser)}")
@@ -134,7 +134,7 @@ def test_a_page_of_benchpool_may_read_with_its_token(
 
 
 @pytest.mark.parametrize("path", ["quota", "jobs", "events"])
-def test_a_page_of_a_neighbour_may_not_read(
+def test_page_of_notebook_server_cannot_read(
     up: RunningWorkstation, browser: httpx.Client, path: str
 ) -> None:
     """Notebook servers share the origin; their scripts do not have this service's XSRF token."""
@@ -168,7 +168,7 @@ def test_forged_requests_change_nothing(
     assert "forged" not in names
 
 
-def test_a_page_of_benchpool_may_write_with_its_token(
+def test_pool_page_writes_with_its_xsrf_token(
     up: RunningWorkstation, browser: httpx.Client
 ) -> None:
     answer = browser.post(
@@ -179,7 +179,7 @@ def test_a_page_of_benchpool_may_write_with_its_token(
     assert (answer.status_code, answer.json()["user"]) == (201, "susan")
 
 
-def test_the_configuration_is_read_again_on_a_signal_all_or_nothing(
+def test_configuration_reload_on_signal_is_atomic(
     up: RunningWorkstation,
 ) -> None:
     config, log = up.state.parent / "pool.yaml", up.state / "logs" / "hub.log"
@@ -199,7 +199,7 @@ def wait_for_text(log: Path, text: str) -> None:
     until(lambda: text in log.read_text(), f"{text!r} in {log}")
 
 
-def test_a_revoked_token_ends_its_requests_and_its_streams(
+def test_revoked_token_ends_requests_and_streams(
     up: RunningWorkstation,
 ) -> None:
     made = up.hub.post("/users/susan/tokens", json={}).json()
@@ -207,10 +207,10 @@ def test_a_revoked_token_ends_its_requests_and_its_streams(
         assert (stream.status_code, client.get("status").status_code) == (200, 200)
         assert up.hub.delete(f"/users/susan/tokens/{made['id']}").status_code == 204
         for _ in stream.iter_raw():
-            pass  # else it goes on for ever
+            pass  # otherwise the stream never ends
         until(lambda: client.get("status").status_code == 401)
 
 
-def test_nobody_is_taken_for_the_owner_of_a_revoked_token_for_five_seconds() -> None:
-    """What is left of them is for the Hub to answer."""
+def test_revoked_token_expires_within_five_seconds() -> None:
+    """Afterwards the Hub decides again."""
     assert max(CACHE_S, Timing().recheck_of(100)) <= 4

@@ -20,7 +20,7 @@ def command(program: str, **rest: object) -> JobSubmission:
     return msgspec.convert({"entry": msgspec.to_builtins(entry), **rest}, JobSubmission)
 
 
-def test_a_submitted_job_runs_and_its_log_and_exit_code_come_back(service: Served) -> None:
+def test_submitted_job_runs_and_returns_log_and_exit_code(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("print('hello'); raise SystemExit(3)"))
         ended = susan.wait(job.id)
@@ -30,7 +30,7 @@ def test_a_submitted_job_runs_and_its_log_and_exit_code_come_back(service: Serve
     assert log.ended
 
 
-def test_a_repeat_with_the_same_key_is_the_same_job_and_answers_200(service: Served) -> None:
+def test_repeated_key_returns_same_job_with_200(service: Served) -> None:
     body = msgspec.json.encode(command("pass", key="again"))
     headers = {"Authorization": "token susan", "Content-Type": "application/json"}
     first, second = (
@@ -40,13 +40,13 @@ def test_a_repeat_with_the_same_key_is_the_same_job_and_answers_200(service: Ser
     assert first.json()["id"] == second.json()["id"]
 
 
-def test_an_id_may_be_cut_to_a_beginning_that_only_one_job_has(service: Served) -> None:
+def test_unique_id_prefix_is_accepted(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("pass"))
         assert susan.job(job.id[:8]).job.id == job.id
 
 
-def test_jobs_of_others_do_not_exist_for_a_user(service: Served) -> None:
+def test_jobs_of_other_users_are_not_found(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         job = susan.submit(command("pass"))
         assert joe.jobs(all_=True) == []
@@ -56,7 +56,7 @@ def test_jobs_of_others_do_not_exist_for_a_user(service: Served) -> None:
             joe.cancel(job.id)
 
 
-def test_a_lead_sees_and_cancels_the_jobs_of_the_project(service: Served) -> None:
+def test_lead_sees_and_cancels_project_jobs(service: Served) -> None:
     with service.client("susan") as susan, service.client("jemma") as jemma:
         job = susan.submit(command("import time; time.sleep(600)"))
         assert [one.id for one in jemma.jobs(all_=True)] == [job.id]
@@ -64,7 +64,7 @@ def test_a_lead_sees_and_cancels_the_jobs_of_the_project(service: Served) -> Non
         assert susan.wait(job.id).state is State.CANCELLED
 
 
-def test_a_job_that_has_ended_cannot_be_paused(service: Served) -> None:
+def test_ended_job_cannot_be_paused(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("pass"))
         susan.wait(job.id)
@@ -72,7 +72,7 @@ def test_a_job_that_has_ended_cannot_be_paused(service: Served) -> None:
             susan.pause(job.id)
 
 
-def test_pause_keeps_a_job_until_it_is_resumed(service: Served) -> None:
+def test_paused_job_stays_paused_until_resumed(service: Served) -> None:
     program = "import os, time; time.sleep(600 if os.environ['BENCHPOOL_ATTEMPT'] == '1' else 0)"
     with service.client("susan") as susan:
         job = susan.submit(command(program))
@@ -87,9 +87,7 @@ def test_pause_keeps_a_job_until_it_is_resumed(service: Served) -> None:
 @pytest.mark.parametrize(
     ("name", "status"), [("new", 200), ("n" * 100, 200), ("", 422), ("n" * 101, 422), (3, 422)]
 )
-def test_a_name_is_another_from_now_on_where_it_is_one(
-    service: Served, name: object, status: int
-) -> None:
+def test_rename_changes_name_and_validates_it(service: Served, name: object, status: int) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("pass", name="old"))
         answer = direct.post(
@@ -103,7 +101,7 @@ def test_a_name_is_another_from_now_on_where_it_is_one(
             assert answer.json()["error"]["field"] == "name"
 
 
-def test_a_job_that_has_ended_can_be_renamed_and_those_who_watch_are_told(service: Served) -> None:
+def test_rename_of_ended_job_notifies_watchers(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(command("pass", name="old"))
         susan.wait(job.id)
@@ -115,7 +113,7 @@ def test_a_job_that_has_ended_can_be_renamed_and_those_who_watch_are_told(servic
         assert (told.name, told.state) == ("new", State.SUCCEEDED)
 
 
-def test_what_was_submitted_can_be_read_back(service: Served) -> None:
+def test_submission_can_be_read_back(service: Served) -> None:
     with service.client("susan") as susan:
         sent = command("pass", name="mine", env={"A": "1"})
         job = susan.submit(sent)
@@ -124,7 +122,7 @@ def test_what_was_submitted_can_be_read_back(service: Served) -> None:
 
 
 def wait_for(read: object, id_: str, state: State, service: Served) -> Job:
-    """Wait by events until a job is in a state."""
+    """Wait by events until the job has this state."""
     with service.client("susan") as client:
         for event in client.events():
             job = event.data if isinstance(event.data, Job) else client.job(id_).job
@@ -133,7 +131,7 @@ def wait_for(read: object, id_: str, state: State, service: Served) -> Job:
     raise AssertionError
 
 
-def test_the_status_of_a_large_pool_can_be_had_without_the_list_of_its_gpus(
+def test_pool_status_can_omit_gpu_list(
     service: Served,
 ) -> None:
     headers = {"Authorization": "token susan"}

@@ -1,4 +1,4 @@
-"""Long lists are made one after the other for each caller, and others' requests go between."""
+"""Long lists are built one at a time per caller; requests of other callers run in between."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUSAN, JOE, HUB = Caller("susan"), Caller("joe"), Caller("hub", kind="service")
 
 
 class Clock:
-    """Seconds that a test lets pass."""
+    """Clock that the test advances, in seconds."""
 
     now = 0.0
 
@@ -19,7 +19,7 @@ class Clock:
         return self.now
 
 
-async def test_the_next_list_of_a_caller_begins_as_long_after_as_the_last_one_took() -> None:
+async def test_next_list_of_caller_waits_for_duration_of_last() -> None:
     clock, begun = Clock(), list[str]()
     limits = Limits(Rate(), clock)
 
@@ -42,7 +42,7 @@ async def test_the_next_list_of_a_caller_begins_as_long_after_as_the_last_one_to
     assert asyncio.get_running_loop().time() - ended > 0.29
 
 
-async def test_a_caller_who_leaves_while_waiting_keeps_nobody_waiting() -> None:
+async def test_cancelled_waiting_caller_blocks_no_other_caller() -> None:
     limits = Limits(Rate(), Clock())
     async with limits.listing(SUSAN):
         waiting = asyncio.create_task(limits.listing(SUSAN).__aenter__())

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, and the service answers as it says."""
+"""The OpenAPI document is valid, and the answers of the service match it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from benchpool_support.serving import CONFIGURATION, Served
 pytestmark = pytest.mark.slow
 
 
-def test_the_document_is_valid() -> None:
+def test_openapi_document_is_valid() -> None:
     validate(openapi.document())
 
 
-def test_the_service_answers_its_own_document(quiet_service: Served) -> None:
+def test_service_serves_its_own_document(quiet_service: Served) -> None:
     headers = {"Authorization": "token susan"}
     answer = direct.get(f"{quiet_service.url}/api/v1/openapi.json", headers=headers)
     assert answer.json() == openapi.document()
 
 
-def test_every_route_is_in_the_document_under_a_name_of_its_own() -> None:
+def test_every_route_has_unique_operation_name() -> None:
     paths = openapi.document()["paths"]
     declared = {(one.method.lower(), f"/{one.path}") for one in OPERATIONS}
     described = {(method, path) for path, methods in paths.items() for method in methods}
@@ -76,7 +76,7 @@ CALLS: list[tuple[str, str, Any]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CALLS)
-def test_answers_are_what_the_document_says(
+def test_answers_match_document(
     quiet_service: Served, job: str, method: str, path: str, body: Any
 ) -> None:
     known = openapi.document()
@@ -99,7 +99,7 @@ def send(service: Served, method: str, path: str, body: Any) -> httpx.Response:
     return direct.request(method, address, headers=headers, json=body)
 
 
-def test_figures_are_prometheus_text_with_bounded_labels(quiet_service: Served, job: str) -> None:
+def test_metrics_are_prometheus_text_with_bounded_labels(quiet_service: Served, job: str) -> None:
     text = direct.get(
         f"{quiet_service.url}/api/v1/metrics", headers={"Authorization": "token hub"}
     ).text

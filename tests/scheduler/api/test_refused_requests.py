@@ -1,4 +1,4 @@
-"""What is refused, and how: the one error object, a sentence with field and limit, never a 5xx."""
+"""Rejected requests: one error object with a sentence, field and limit, and never status 5xx."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def error_of(answer: httpx.Response) -> ErrorBody:
         (b'{"a": 1}', "gpus is an object; it must be a whole number."),
     ],
 )
-def test_a_count_of_gpus_that_is_none_is_refused_with_the_limit(
+def test_invalid_gpu_count_is_rejected_with_limit(
     quiet_service: Served, value: bytes, said: str
 ) -> None:
     answer = send(quiet_service, b'{%s, "gpus": %s}' % (ENTRY, value))
@@ -60,20 +60,20 @@ def test_a_count_of_gpus_that_is_none_is_refused_with_the_limit(
 
 
 @pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"1e999", b"9" * 5000, b"0x10", b"01"])
-def test_numbers_that_are_none_are_refused(quiet_service: Served, value: bytes) -> None:
+def test_invalid_numbers_are_rejected(quiet_service: Served, value: bytes) -> None:
     answer = send(quiet_service, b'{%s, "gpus": %s}' % (ENTRY, value))
     assert answer.status_code in (400, 422)
     assert len(error_of(answer).message) < 300
 
 
-def test_an_unknown_key_names_the_nearest_known_one(quiet_service: Served) -> None:
+def test_unknown_key_suggests_nearest_key(quiet_service: Served) -> None:
     answer = send(quiet_service, b'{%s, "gpu": 1}' % ENTRY)
     error = error_of(answer)
     assert (error.code, error.field) == ("unknown-key", "gpu")
     assert "the nearest one is gpus" in error.message
 
 
-def test_an_unknown_parameter_names_the_nearest_known_one(quiet_service: Served) -> None:
+def test_unknown_parameter_suggests_nearest_parameter(quiet_service: Served) -> None:
     headers = {"Authorization": "token susan"}
     answer = direct.get(f"{quiet_service.url}/api/v1/jobs?projct=a", headers=headers)
     assert answer.status_code == 422
@@ -96,7 +96,7 @@ def test_an_unknown_parameter_names_the_nearest_known_one(quiet_service: Served)
         (b'{"entry": {"kind": "module", "module": "a\\n"}}', "application/json", 422),
     ],
 )
-def test_bodies_that_are_no_submission_are_refused(
+def test_invalid_submission_body_is_rejected(
     quiet_service: Served, body: bytes, kind: str, status: int
 ) -> None:
     answer = send(quiet_service, body, kind=kind)
@@ -104,16 +104,16 @@ def test_bodies_that_are_no_submission_are_refused(
     assert error_of(answer).message
 
 
-def test_a_body_over_its_limit_is_refused_with_both_numbers(quiet_service: Served) -> None:
+def test_oversized_body_is_rejected_with_both_sizes(quiet_service: Served) -> None:
     answer = send(quiet_service, b" " * 70_000, path="leases/../objects/missing")
-    assert answer.status_code == 400  # within that route's limit: only no JSON
+    assert answer.status_code == 400  # within that route's size limit, but no JSON
     answer = send(quiet_service, b" " * (17 * 1024 * 1024))
     error = error_of(answer)
     assert (answer.status_code, error.code) == (413, "body-too-large")
     assert error.numbers == {"bytes": 17 * 1024 * 1024, "limit": 16 * 1024 * 1024}
 
 
-def test_nobody_is_told_apart_from_somebody_without_rights(quiet_service: Served) -> None:
+def test_unauthenticated_and_forbidden_have_different_status(quiet_service: Served) -> None:
     address = f"{quiet_service.url}/api/v1/metrics"
     nobody = direct.get(address)
     susan = direct.get(address, headers={"Authorization": "token susan"})
@@ -121,9 +121,7 @@ def test_nobody_is_told_apart_from_somebody_without_rights(quiet_service: Served
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "POST"])
-def test_a_method_that_is_not_there_is_refused_in_the_same_form(
-    quiet_service: Served, method: str
-) -> None:
+def test_unknown_method_is_rejected_in_same_form(quiet_service: Served, method: str) -> None:
     answer = direct.request(method, f"{quiet_service.url}/api/v1/status")
     assert (answer.status_code, error_of(answer).code) == (405, "method")
 
@@ -131,15 +129,13 @@ def test_a_method_that_is_not_there_is_refused_in_the_same_form(
 @pytest.mark.parametrize(
     "path", ["", "nothing", "jobs/", "jobs/ABCD", "jobs/abc", "jobs/..%2f..", "leases/x", "v2/jobs"]
 )
-def test_an_address_that_is_not_there_is_refused_in_the_same_form(
-    quiet_service: Served, path: str
-) -> None:
+def test_unknown_path_is_rejected_in_same_form(quiet_service: Served, path: str) -> None:
     headers = {"Authorization": "token susan"}
     answer = direct.get(f"{quiet_service.url}/api/v1/{path}", headers=headers)
     assert (answer.status_code, error_of(answer).code) == (404, "not-found")
 
 
-def test_answers_are_never_read_as_pages_and_never_kept(quiet_service: Served) -> None:
+def test_answers_are_not_sniffed_or_cached(quiet_service: Served) -> None:
     for path in ("status", "health", "nothing"):
         headers = direct.get(f"{quiet_service.url}/api/v1/{path}").headers
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -176,7 +172,7 @@ SUBMISSIONS = st.builds(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(path=st.sampled_from(["preview", "jobs"]), body=SUBMISSIONS)
-def test_whatever_is_sent_the_answer_is_no_fault(
+def test_random_json_body_causes_no_server_error(
     quiet_service: Served, path: str, body: dict[str, Any]
 ) -> None:
     answer = send(quiet_service, msgspec.json.encode(body), path=path)
@@ -189,9 +185,7 @@ def test_whatever_is_sent_the_answer_is_no_fault(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(body=st.binary(max_size=200), path=st.sampled_from(["preview", "objects/missing", "leases"]))
-def test_whatever_bytes_are_sent_the_answer_is_no_fault(
-    quiet_service: Served, path: str, body: bytes
-) -> None:
+def test_random_bytes_cause_no_server_error(quiet_service: Served, path: str, body: bytes) -> None:
     assert send(quiet_service, body, path=path).status_code < 500
 
 
@@ -213,18 +207,16 @@ VALUES = (
     *("0000-01", "9999-12", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00"),
     *("0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", "2026-11-23T00:00:00", "2026-02-30"),
 )
-"""What no query means: numbers that are none, times at the ends of all calendars, signs."""
+"""Invalid query values: non-numbers, times at the ends of the calendar, special characters."""
 
 PARTS = {"sha256": "0" * 64, "node": "n"}
-"""What stands in addresses, where that is no id."""
+"""Values of path parameters that are no IDs."""
 
 READS = [one for one in OPERATIONS if one.method == "GET" and one.query is not None]
 
 
 @pytest.mark.parametrize("one", READS, ids=lambda one: str(one.name))
-def test_whatever_is_asked_for_the_answer_is_no_fault(
-    quiet_service: Served, one: Operation[Any]
-) -> None:
+def test_random_path_causes_no_server_error(quiet_service: Served, one: Operation[Any]) -> None:
     parts = {name: PARTS.get(name, "a" * 26) for name in one.parts}
     address = f"{quiet_service.url}/api/v1/{one.path.format(**parts)}"
     assert one.query is not None

@@ -1,4 +1,4 @@
-"""The agent of a node reports on its own node, and does nothing else; nobody reports for it."""
+"""The agent of a node may report on its own node only, and only agents may report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NODES = {"token-of-n0": "n0", "token-of-n1": "n1"}
 
 
 class ScriptedNodes:
-    """Knows the tokens above."""
+    """Nodes that accept the tokens above."""
 
     async def node(self, token: str) -> str | None:
         return NODES.get(token)
@@ -43,7 +43,7 @@ def post(at: Served, node: str, token: str, content: bytes = b'{"look":1}') -> h
         )
 
 
-def test_an_agent_is_told_when_the_next_report_is_wanted(
+def test_agent_gets_time_of_next_report(
     pool: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     token = tmp_path_factory.mktemp("token") / "token"
@@ -51,7 +51,7 @@ def test_an_agent_is_told_when_the_next_report_is_wanted(
     reporter = Reporter(pool.url, "n0", token)
     report = NodeReport(7, [ReportedGpu("GPU-a", "nvidia.com/gpu", span_s=10.0, activity=0.5)])
     assert reporter.send(report).every_s == 30.0
-    token.write_text("another")  # it is read each time
+    token.write_text("another")  # the file is read on each request
     with pytest.raises(NotTaken, match=r"401: .*token of the agent of a node"):
         reporter.send(report)
     token.unlink()
@@ -60,18 +60,18 @@ def test_an_agent_is_told_when_the_next_report_is_wanted(
     reporter.close()
 
 
-def test_it_says_nothing_of_another_node(pool: Served) -> None:
+def test_agent_cannot_report_for_another_node(pool: Served) -> None:
     answer = post(pool, "n1", "token-of-n0")
     assert answer.status_code == 403
     assert "The agent of n0 says nothing of n1." in answer.text
 
 
 @pytest.mark.parametrize("token", ["-", "root", "susan", "token-of-n9"])
-def test_nobody_else_reports(pool: Served, token: str) -> None:
+def test_report_without_agent_token_is_rejected(pool: Served, token: str) -> None:
     assert post(pool, "n0", token).status_code == 401
 
 
-def test_its_token_opens_no_other_address(pool: Served) -> None:
+def test_agent_token_opens_no_other_path(pool: Served) -> None:
     addresses = {one.pattern for one in OPERATIONS if one.method == "GET"}
     plain = {path for path in addresses if "(" not in path}
     open_to_all = {one.pattern for one in OPERATIONS if one.who is Who.ANYBODY}
@@ -96,15 +96,15 @@ def test_its_token_opens_no_other_address(pool: Served) -> None:
         (b" " * (MIB + 1), 413),
     ],
 )
-def test_what_is_no_report_or_too_large_is_refused(pool: Served, body: bytes, status: int) -> None:
+def test_invalid_or_oversized_report_is_rejected(pool: Served, body: bytes, status: int) -> None:
     assert post(pool, "n0", "token-of-n0", body).status_code == status
 
 
-def test_a_report_leaves_no_line_in_the_audit_trail() -> None:
+def test_report_is_not_audited() -> None:
     assert not Operations.report_node.audited
 
 
-def test_where_no_agents_are_expected_none_is_heard(
+def test_report_is_rejected_when_agents_are_disabled(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with served(tmp_path_factory.mktemp("other"), nodes=ScriptedNodes()) as running:

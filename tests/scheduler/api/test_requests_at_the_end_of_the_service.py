@@ -1,4 +1,4 @@
-"""What becomes of requests that are being answered when the scheduler is told to stop."""
+"""Requests in progress when the scheduler is stopped."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ async def until_one_is_under_way(service: Served) -> None:
 
 
 def stopped_while_the_disk_keeps_a_submission_waiting(state: Path) -> httpx.Response:
-    """Return what a submission is answered whose record cannot be written before the end."""
+    """Return the answer to a submission whose record cannot be written before shutdown."""
     database = sqlite3.connect(state / "scheduler" / "pool.sqlite", check_same_thread=False)
     with ThreadPoolExecutor(1) as thread:
         with served(state, keep_jobs=True) as service:
-            database.execute("BEGIN IMMEDIATE")  # so no other can write
+            database.execute("BEGIN IMMEDIATE")  # blocks other writers
             answer: Future[httpx.Response] = thread.submit(post, service)
             answer.add_done_callback(lambda _: database.rollback())
             service.do(until_one_is_under_way(service))
         return answer.result()
 
 
-def test_a_request_that_the_end_cuts_off_is_told_to_try_again_and_how_soon(tmp_path: Path) -> None:
+def test_request_interrupted_by_shutdown_gets_retry_after(tmp_path: Path) -> None:
     with served(tmp_path):
-        pass  # so that there is a database
+        pass  # creates the database
     said = stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)
     assert said.status_code == 503
     assert said.headers["Retry-After"] == "1"
@@ -54,7 +54,7 @@ def test_a_request_that_the_end_cuts_off_is_told_to_try_again_and_how_soon(tmp_p
     assert told["message"] == "The scheduler is stopping: try again in a few seconds."
 
 
-def test_trying_again_with_its_key_makes_one_job(tmp_path: Path) -> None:
+def test_retry_with_same_key_creates_one_job(tmp_path: Path) -> None:
     with served(tmp_path):
         pass
     stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)

@@ -1,4 +1,4 @@
-"""Bodies that never come: bounded in number, bytes and time, and nothing of them is kept."""
+"""Unfinished bodies: limited in number, bytes and time, and without leftovers."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def unfinished(
         f"Content-Length: {announced}\r\n\r\n"
     )
     with socket.create_connection((at.hostname or "", at.port or 0), timeout=120) as connection:
-        with suppress(OSError):  # it was refused meanwhile
+        with suppress(OSError):  # it may already be rejected
             connection.sendall(head.encode() + b" " * sent)
         yield connection
 
 
 def answer(connection: socket.socket) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Return status, headers and error of what was answered."""
+    """Return status, headers and error of the answer."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)
@@ -81,11 +81,11 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, str], dict[str, ob
 
 
 def refused(connections: Sequence[socket.socket]) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Return what the first of them is answered; which one it is, is the service's to choose."""
+    """Return the first answer; the service chooses the connection that gets it."""
     return answer(readable_within(120, connections)[0])
 
 
-def test_more_requests_of_one_user_are_refused_with_number_and_limit(bounded: Served) -> None:
+def test_requests_above_user_limit_are_rejected_with_number(bounded: Served) -> None:
     with ExitStack() as held:
         status, headers, error = refused(
             [held.enter_context(unfinished(bounded.url, "susan", 100 * 1024)) for _ in range(4)]
@@ -98,7 +98,7 @@ def test_more_requests_of_one_user_are_refused_with_number_and_limit(bounded: Se
             assert joe.missing_objects([]).sha256 == []
 
 
-def test_more_bytes_of_one_user_are_refused_with_number_and_limit(bounded: Served) -> None:
+def test_bytes_above_user_limit_are_rejected_with_number(bounded: Served) -> None:
     with (
         unfinished(bounded.url, "susan", 3 * MIB // 2) as one,
         unfinished(bounded.url, "susan", MIB) as other,
@@ -111,7 +111,7 @@ def test_more_bytes_of_one_user_are_refused_with_number_and_limit(bounded: Serve
     )
 
 
-def test_all_users_together_are_bounded(bounded: Served) -> None:
+def test_all_users_share_total_limit(bounded: Served) -> None:
     with (
         unfinished(bounded.url, "susan", 3 * MIB // 2) as first,
         unfinished(bounded.url, "joe", 3 * MIB // 2) as second,
@@ -121,7 +121,7 @@ def test_all_users_together_are_bounded(bounded: Served) -> None:
     assert (status, error["numbers"]) == (429, {"limit": 3 * MIB, "retry_after_s": 5})
 
 
-def test_an_upload_takes_no_memory_and_counts_as_one_request(bounded: Served) -> None:
+def test_upload_uses_no_memory_and_counts_as_one_request(bounded: Served) -> None:
     path = f"objects/{'0' * 64}"
     with ExitStack() as held:
         uploads = [
@@ -133,9 +133,7 @@ def test_an_upload_takes_no_memory_and_counts_as_one_request(bounded: Served) ->
 
 
 @pytest.mark.parametrize(("path", "method"), [("jobs", "POST"), (f"objects/{'0' * 64}", "PUT")])
-def test_a_body_that_comes_too_slowly_is_cut_off_and_told_so(
-    impatient: Served, path: str, method: str
-) -> None:
+def test_slow_body_is_rejected_with_timeout(impatient: Served, path: str, method: str) -> None:
     with unfinished(impatient.url, "susan", MIB, 1000, path, method) as slow:
         status, headers, error = answer(slow)
         assert slow.recv(1) == b""  # the connection is closed
@@ -143,7 +141,7 @@ def test_a_body_that_comes_too_slowly_is_cut_off_and_told_so(
     assert "1000 bytes of the body have come in 1 s" in str(error["message"])
 
 
-def test_what_is_refused_is_answered_while_its_sender_still_sends(bounded: Served) -> None:
+def test_rejection_is_sent_before_body_ends(bounded: Served) -> None:
     answered = direct.post(
         f"{bounded.url}/api/v1/jobs",
         content=b" " * (15 * MIB),
@@ -154,8 +152,8 @@ def test_what_is_refused_is_answered_while_its_sender_still_sends(bounded: Serve
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_what_ended_counts_no_more(bounded: Served, finished: bool) -> None:
-    """Ten times the bound, one after the other: answered, or left by their sender."""
+def test_ended_requests_no_longer_count(bounded: Served, finished: bool) -> None:
+    """Ten times the limit, one after another, each answered or abandoned by its sender."""
     with bounded.client("susan") as susan:
         for _ in range(30):
             if finished:
@@ -169,12 +167,12 @@ def test_what_ended_counts_no_more(bounded: Served, finished: bool) -> None:
                 return susan.missing_objects([]).sha256 == []
             return False
 
-        until(accepted)  # that a sender has gone is seen a moment later
+        until(accepted)  # a disconnect is noticed after a moment
 
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """A thousand connections need more than the 1,024 descriptors of a usual shell."""
+    """Raise the descriptor limit: a thousand connections need more than the usual 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     yield
@@ -187,7 +185,7 @@ def resident(pid: int) -> float:
 
 
 @pytest.mark.usefixtures("many_descriptors")
-def test_a_thousand_stalled_bodies_leave_no_memory_behind(tmp_path: Path) -> None:
+def test_thousand_stalled_bodies_leak_no_memory(tmp_path: Path) -> None:
     config = tmp_path / "pool.yaml"
     config.write_text(CONFIGURATION)
     with start(tmp_path / "state", config=config, gpus=2) as up, ExitStack() as held:
@@ -212,7 +210,7 @@ def test_a_thousand_stalled_bodies_leave_no_memory_behind(tmp_path: Path) -> Non
 
 
 def url_of_scheduler(pid: int) -> str:
-    """Return where the scheduler itself listens, past the proxy."""
+    """Return the address on which the scheduler itself listens, without the proxy."""
     (port,) = (
         one.laddr.port
         for one in psutil.Process(pid).net_connections("inet")

@@ -1,4 +1,4 @@
-"""Uploads of contents: announced, verified, bounded; a broken one leaves nothing."""
+"""Uploads of contents: announced, verified, limited; an interrupted upload leaves no file."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ def missing(service: Served, user: str = "susan") -> list[str]:
         return client.missing_objects([SHA256]).sha256
 
 
-def test_a_content_is_kept_once_its_hash_is_right(service: Served) -> None:
+def test_content_is_stored_if_hash_matches(service: Served) -> None:
     assert missing(service) == [SHA256]
     assert put(service, CONTENT).status_code == 204
     assert missing(service) == []
     assert put(service, CONTENT).status_code == 204
 
 
-def test_a_content_that_somebody_else_has_is_still_missing_for_others(service: Served) -> None:
+def test_content_of_another_user_is_still_missing(service: Served) -> None:
     put(service, CONTENT)
     assert missing(service, "joe") == [SHA256]
 
 
 @pytest.mark.parametrize("content", [b"", CONTENT[:-1], CONTENT + b"x", CONTENT[:-1] + b"X"])
-def test_another_content_under_this_hash_is_refused(service: Served, content: bytes) -> None:
+def test_content_with_wrong_hash_is_rejected(service: Served, content: bytes) -> None:
     answer = put(service, content)
     assert answer.status_code == 422
     assert missing(service) == [SHA256]
 
 
-def test_an_upload_of_unknown_length_is_refused(service: Served) -> None:
+def test_upload_without_length_is_rejected(service: Served) -> None:
     answer = put(service, iter([CONTENT]))
     assert (answer.status_code, answer.json()["error"]["field"]) == (400, "Content-Length")
 
 
-def test_an_upload_over_the_limit_is_refused_before_it_is_read(service: Served) -> None:
+def test_oversized_upload_is_rejected_before_reading(service: Served) -> None:
     at = urlsplit(service.url)
     head = (
         f"PUT {at.path}/api/v1/objects/{SHA256} HTTP/1.1\r\nHost: x\r\n"
@@ -68,11 +68,11 @@ def test_an_upload_over_the_limit_is_refused_before_it_is_read(service: Served) 
         assert b" 413 " in connection.recv(4096)
 
 
-def test_nobody_uploads_without_a_token(service: Served) -> None:
+def test_upload_without_token_is_rejected(service: Served) -> None:
     assert put(service, CONTENT, Authorization="token stranger").status_code == 401
 
 
-def test_an_upload_that_is_cut_leaves_nothing(service: Served, tmp_path: Path) -> None:
+def test_interrupted_upload_leaves_no_file(service: Served, tmp_path: Path) -> None:
     at = urlsplit(service.url)
     head = (
         f"PUT {at.path}/api/v1/objects/{SHA256} HTTP/1.1\r\nHost: x\r\n"

@@ -1,4 +1,4 @@
-"""What if: asked over HTTP of a service with real jobs; nothing is changed by asking."""
+"""What-if questions over HTTP, asked of a service with real jobs; they change nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def named(answer: WhatIf, name: str) -> JobWhatIf:
     return next(job for job in answer.jobs if job.name == name)
 
 
-def test_another_configuration_says_who_would_start_and_who_would_pay(borrowed: Served) -> None:
+def test_changed_configuration_shows_starts_and_preemptions(borrowed: Served) -> None:
     answer = ask(borrowed, config=SWAPPED)
     runs, waits = named(answer, "runs"), named(answer, "waits")
     assert (waits.before.state, waits.after.state) == ("waits", "runs")
@@ -73,14 +73,14 @@ def test_another_configuration_says_who_would_start_and_who_would_pay(borrowed: 
     assert "guaranteed quota 2 → 0" in answer.changes[0]
 
 
-def test_asking_changes_nothing(borrowed: Served) -> None:
+def test_what_if_changes_nothing(borrowed: Served) -> None:
     ask(borrowed, config=SWAPPED, more_gpus=4)
     with borrowed.client("root") as root:
         assert [job.state for job in root.jobs(all_=True)] == [State.QUEUED, State.RUNNING]
         assert [it.quota for it in root.status().projects] == [2, 2]
 
 
-def test_more_gpus_say_who_would_start_without_anybody_paying(borrowed: Served) -> None:
+def test_added_gpus_start_jobs_without_preemption(borrowed: Served) -> None:
     answer = ask(borrowed, more_gpus=4)
     assert (answer.before.gpus, answer.after.gpus) == (4, 8)
     assert (answer.before.allocated, answer.after.allocated) == (3, 7)
@@ -90,26 +90,26 @@ def test_more_gpus_say_who_would_start_without_anybody_paying(borrowed: Served) 
     )
 
 
-def test_added_gpus_of_small_nodes_do_not_help_a_large_worker(borrowed: Served) -> None:
+def test_added_small_nodes_do_not_fit_large_worker(borrowed: Served) -> None:
     assert ask(borrowed, more_gpus=4, gpus_per_node=2).jobs == []
 
 
-def test_a_question_without_a_difference_is_refused(service: Served) -> None:
+def test_question_without_difference_is_rejected(service: Served) -> None:
     with pytest.raises(InvalidInput, match="Nothing would be otherwise"):
         ask(service)
 
 
-def test_a_configuration_that_does_not_hold_is_refused_with_its_line(service: Served) -> None:
+def test_invalid_configuration_is_rejected_with_line_number(service: Served) -> None:
     with pytest.raises(InvalidInput, match=r"line 2: build\.defualt is not a known key"):
         ask(service, config="version: 1\nbuild: {defualt: 1}")
 
 
-def test_only_administrators_may_ask(service: Served) -> None:
+def test_what_if_requires_administrator(service: Served) -> None:
     with service.client("jemma") as jemma, pytest.raises(Forbidden):
         jemma.whatif(WhatIfQuestion(more_gpus=1))
 
 
-def test_an_unknown_key_names_the_nearest(service: Served) -> None:
+def test_unknown_key_suggests_nearest_key(service: Served) -> None:
     answer = direct.post(
         f"{service.url}/api/v1/whatif",
         json={"more_gpu": 1},
@@ -119,9 +119,7 @@ def test_an_unknown_key_names_the_nearest(service: Served) -> None:
     assert "the nearest one is more_gpus" in answer.json()["error"]["message"]
 
 
-def test_the_service_answers_while_a_what_if_is_being_computed(
-    service: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_service_answers_during_what_if(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
     compare = whatif.compare
 
@@ -146,7 +144,7 @@ def test_the_service_answers_while_a_what_if_is_being_computed(
     assert asked.result(120).after.gpus == 5
 
 
-def test_the_recorded_history_is_replayed_on_both_sides(service: Served) -> None:
+def test_recorded_history_is_replayed_on_both_sides(service: Served) -> None:
     with service.client("joe") as joe:
         for _ in range(2):
             entry = CommandEntry([sys.executable, "-c", "pass"])
@@ -162,12 +160,12 @@ def test_the_recorded_history_is_replayed_on_both_sides(service: Served) -> None
     assert found.text.startswith("Over 2 recorded jobs the mean wait would be 0 s instead of")
 
 
-def test_a_history_without_jobs_is_refused(service: Served) -> None:
+def test_history_without_jobs_is_rejected(service: Served) -> None:
     with pytest.raises(InvalidInput, match="No job ran and ended in the last 3 days"):
         ask(service, more_gpus=4, history_days=3)
 
 
-def test_jobs_that_the_other_configuration_could_never_run_are_left_out(service: Served) -> None:
+def test_jobs_impossible_on_other_side_are_left_out(service: Served) -> None:
     with service.client("joe") as joe, service.client("susan") as susan:
         entry = CommandEntry([sys.executable, "-c", "pass"])
         joe.wait(joe.submit(JobSubmission(entry=entry, project="speech", gpus=4)).id)
@@ -178,7 +176,7 @@ def test_jobs_that_the_other_configuration_could_never_run_are_left_out(service:
     assert (found.jobs, found.left_out) == (1, 1)
 
 
-def test_gpus_that_benches_would_not_need_go_to_the_pool(borrowed: Served) -> None:
+def test_unneeded_bench_gpus_go_to_pool(borrowed: Served) -> None:
     answer = ask(borrowed, config=CONFIGURATION.replace("{susan: 1}", "{}"))
     assert (answer.before.gpus, answer.after.gpus) == (4, 5)
     more = CONFIGURATION.replace("{susan: 1}", "{susan: 3}")
@@ -187,7 +185,7 @@ def test_gpus_that_benches_would_not_need_go_to_the_pool(borrowed: Served) -> No
     assert named(answer, "runs").after.preempted
 
 
-def test_jobs_of_a_project_that_would_go_away_are_told_as_paying_and_waiting(
+def test_jobs_of_removed_project_are_preempted_and_queued(
     borrowed: Served,
 ) -> None:
     text = CONFIGURATION.replace(
@@ -201,7 +199,7 @@ def test_jobs_of_a_project_that_would_go_away_are_told_as_paying_and_waiting(
     assert "1 of its jobs have not ended" in answer.warnings[0]
 
 
-def test_jobs_of_a_project_that_would_be_divided_are_followed(borrowed: Served) -> None:
+def test_jobs_of_divided_project_are_followed(borrowed: Served) -> None:
     text = CONFIGURATION.replace(
         "policy:", "  - {name: children, parent: vision, quota: 2}\npolicy:"
     )

@@ -1,8 +1,8 @@
-"""The authorisation matrix: every operation of the table, every kind of caller, by a real Hub.
+"""The authorisation matrix: every operation of the table, every kind of caller, with a real Hub.
 
-What each caller must get is worked out from what the table says of an operation: who may call it,
-and whether it is about one job. A new operation is in it at once; one that takes a body, or has a
-part in its address that is not known here, fails until an example of it is given.
+The expected status of each caller is computed from the table: who may call an operation, and
+whether it concerns one job. A new operation is included automatically. If it takes a body, or has
+an unknown path parameter, the test fails until an example exists.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ pytestmark = pytest.mark.slow
 
 PEOPLE = ("owner", "bench", "other", "lead", "administrator", "service")
 CALLERS = ("anonymous", "revoked", *PEOPLE)
-"""Nobody; the owner's token after its end; susan; her notebook server; joe; jemma, who leads her
-project; an administrator; the Hub's own service."""
+"""Callers: anonymous; the owner's revoked token; susan; her notebook server; joe; jemma, who leads
+susan's project; an administrator; the Hub's own service.
+"""
 
 MAY: Mapping[Who, Collection[str]] = {
     Who.ANYBODY: CALLERS,
@@ -39,7 +40,7 @@ MAY: Mapping[Who, Collection[str]] = {
     Who.ADMIN: ("administrator", "service"),
 }
 HIDDEN = frozenset({"job", "schedule", "service", "sweep"})
-"""What is told of to those alone who may see it."""
+"""Resources that are visible only to permitted callers."""
 SEES_THE_JOB = ("owner", "bench", "lead", "administrator", "service")
 
 CONTENT = b"data"
@@ -115,10 +116,10 @@ BODIES: Mapping[str, Any] = {
     "report_node": {"look": 1},
     "maintain_node": {"begins": "2100-01-01T08:00:00Z", "lasts_s": 3600, "reason": "new disk"},
 }
-"""An example for each operation with a body, by its name."""
+"""Example body of each operation with a body, by operation name."""
 
 QUERIES: Mapping[str, Mapping[str, str]] = {"shell_output": {"shell": "0" * 32}}
-"""The query of each operation that is refused without one, by its name."""
+"""Query of each operation that requires one, by operation name."""
 
 BY_RULE: Mapping[str, Collection[int]] = {
     "discard": {409},
@@ -140,10 +141,12 @@ BY_RULE: Mapping[str, Collection[int]] = {
     "remove_schedule": {404},
     "remove_service": {404},
 }
-"""What whoever may call it is answered all the same: a job that goes on keeps its files and has no
-note yet; a schedule and a service are removed once; what an administrator paused, as one of the
-callers is, nobody else resumes; the bench is not there; services are told of nothing, and this site
-sends no messages; no job may have ended yet."""
+"""Status codes that permitted callers get because of the state of the pool.
+
+A running job keeps its files and has no note yet. A schedule and a service are removed once. A job
+paused by an administrator is resumed only by administrators. The bench does not exist. Services get
+no notifications, and this site sends no messages. A job may still be running.
+"""
 
 
 def project_of(who: str) -> str:
@@ -152,7 +155,7 @@ def project_of(who: str) -> str:
 
 @dataclass(frozen=True)
 class Site:
-    """A pool with two jobs of susan's, one of them to be cancelled, and everybody's token."""
+    """Pool with two jobs of susan's, one of them to be cancelled, and the token of every caller."""
 
     url: str
     tokens: Mapping[str, str]
@@ -169,7 +172,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("matrix")
     config = folder / "pool.yaml"
     config.write_text(CONFIGURATION)
-    # More GPUs than all of them ask for together: nobody's job is paused for another's.
+    # More GPUs than all jobs request together, so that no job is preempted.
     with start(folder / "state", config=config, gpus=32) as up:
         for user in ("susan", "joe", "jemma"):
             up.add_user(user)
@@ -221,20 +224,20 @@ def token_of_hub(up: RunningWorkstation) -> str:
 
 
 def expected(one: Operation[Any], who: str) -> Collection[int]:
-    """Return what the table says that this caller gets."""
+    """Return the status codes that the table gives this caller."""
     if who in MAY[one.who]:
         hidden = HIDDEN.intersection(one.parts) and who not in SEES_THE_JOB
         return {404} if hidden else {*one.statuses, *BY_RULE.get(one.name, ())}
     return {403} if who in PEOPLE else {401}
 
 
-def test_every_operation_with_a_body_has_an_example() -> None:
+def test_every_operation_with_body_has_example() -> None:
     assert {one.name for one in OPERATIONS if one.takes is not None} == set(BODIES)
 
 
 @pytest.mark.parametrize("who", CALLERS)
 @pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: str(one.name))
-def test_a_caller_gets_what_the_table_says(site: Site, one: Operation[Any], who: str) -> None:
+def test_caller_gets_status_in_table(site: Site, one: Operation[Any], who: str) -> None:
     assert ask(site, one, who) in expected(one, who)
 
 
@@ -255,9 +258,9 @@ def ask(site: Site, one: Operation[Any], who: str) -> int:
         params=QUERIES.get(one.name),
         headers=headers,
         content=content,
-        timeout=120,  # the Hub may be busy when it is asked for the first time whose a token is
+        timeout=120,  # the Hub may be slow to identify a token for the first time
     ) as answer:
-        return answer.status_code  # a stream's first bytes are enough
+        return answer.status_code  # the first bytes of a stream suffice
 
 
 def encoded(one: Operation[Any], who: str) -> bytes:

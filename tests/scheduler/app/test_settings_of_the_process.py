@@ -1,4 +1,4 @@
-"""What the scheduler's process makes of its environment."""
+"""Settings of the scheduler process from its environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.app.settings import SchedulerApp
 pytestmark = pytest.mark.slow
 
 
-def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_come_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "BENCHPOOL_STATE": "/s",
         "BENCHPOOL_ACCOUNTS": "system",
@@ -38,25 +38,25 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert app.public_url == app.prefix == "/services/benchpool/"
 
 
-def test_workers_get_only_what_the_administrator_lists() -> None:
+def test_workers_get_only_listed_variables() -> None:
     app = SchedulerApp(worker_environment=["HTTPS_PROXY", "NOT_SET", "A=b=c"])
     environ = {"HTTPS_PROXY": "http://proxy", "JUPYTERHUB_API_TOKEN": "secret"}
     assert app.worker_variables(environ) == {"HTTPS_PROXY": "http://proxy", "A": "b=c"}
 
 
-def test_the_cookie_secret_is_made_once_and_for_us_only(tmp_path: Path) -> None:
+def test_cookie_secret_is_created_once_and_private(tmp_path: Path) -> None:
     path = tmp_path / "scheduler" / "cookie-secret"
     first = cookie_secret(path)
     assert (len(first), cookie_secret(path)) == (32, first)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_cookie_secret_that_a_crash_cut_off_is_made_anew(tmp_path: Path) -> None:
+def test_truncated_cookie_secret_is_recreated(tmp_path: Path) -> None:
     (tmp_path / "cookie-secret").write_bytes(b"short")
     assert len(cookie_secret(tmp_path / "cookie-secret")) == 32
 
 
-def test_a_configuration_that_cannot_be_used_ends_the_start_with_one_sentence(
+def test_invalid_configuration_ends_start_with_one_sentence(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "benchpool.yaml").write_text("version: 1\nprojcts: []\n")

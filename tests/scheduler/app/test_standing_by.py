@@ -1,4 +1,4 @@
-"""A replica that stands by hands on what it is asked, whole and piece by piece."""
+"""A standby replica forwards requests unchanged and without buffering."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Stream(RequestHandler):
 
 
 class Words(WebSocketHandler):
-    """Says each word again, and last who it was told has asked."""
+    """WebSocket that echoes each message and then sends its ``X-Forwarded-For`` header."""
 
     def prepare(self) -> None:
         if self.request.headers.get("Authorization") != "token t":
@@ -97,7 +97,7 @@ def front(leader: Callable[[], tuple[str, str] | None], between: Any) -> serving
     return serving.Front(Application(standby.rules(PREFIX, leader, between)))
 
 
-async def test_bodies_headers_and_answers_go_through_as_they_are(
+async def test_bodies_headers_and_answers_are_forwarded_unchanged(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     leading = HTTPServer(Application([(r"/.*", Echo)]), max_body_size=2**30)
@@ -123,7 +123,7 @@ async def test_bodies_headers_and_answers_go_through_as_they_are(
         assert (await http.delete(f"{url}{PREFIX}x")).status_code == 204
 
 
-async def test_an_event_stream_comes_piece_by_piece(
+async def test_event_stream_is_forwarded_event_by_event(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     Stream.go_on = asyncio.Event()
@@ -139,7 +139,7 @@ async def test_an_event_stream_comes_piece_by_piece(
             assert await anext(arriving) == "second"
 
 
-async def test_a_websocket_goes_through_and_so_does_its_refusal(
+async def test_websocket_and_its_refusal_are_forwarded(
     between: httpx.AsyncClient,
 ) -> None:
     leading = HTTPServer(Application([(r"/.*", Words)]))
@@ -158,7 +158,7 @@ async def test_a_websocket_goes_through_and_so_does_its_refusal(
             await websocket_connect(at)
 
 
-async def test_a_websocket_of_a_leader_that_is_not_there_is_refused_with_when_to_try_again(
+async def test_websocket_to_missing_leader_gets_retry_after(
     between: httpx.AsyncClient,
 ) -> None:
     stands = serving.http_server(front(lambda: ("first", "http://127.0.0.1:9"), between))
@@ -169,7 +169,7 @@ async def test_a_websocket_of_a_leader_that_is_not_there_is_refused_with_when_to
         assert refused.value.response.headers["Retry-After"] == "2"
 
 
-async def test_the_leader_sees_the_headers_of_who_asks_and_of_nobody_else(
+async def test_leader_gets_only_client_and_forwarding_headers(
     between: httpx.AsyncClient,
 ) -> None:
     class Names(RequestHandler):
@@ -197,7 +197,7 @@ async def test_the_leader_sees_the_headers_of_who_asks_and_of_nobody_else(
         (("first", "http://127.0.0.1:9"), "first leads and does not answer", "first"),
     ],
 )
-async def test_while_nobody_answers_it_says_so_and_when_to_try_again(
+async def test_missing_leader_gets_503_with_retry_after(
     http: httpx.AsyncClient,
     between: httpx.AsyncClient,
     leader: tuple[str, str] | None,
@@ -215,7 +215,7 @@ async def test_while_nobody_answers_it_says_so_and_when_to_try_again(
         assert words in answer.json()["error"]["message"]
 
 
-async def test_two_replicas_that_think_the_other_leads_do_not_ask_in_circles(
+async def test_mutual_forwarding_between_replicas_is_rejected(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     known: list[str] = []
@@ -227,7 +227,7 @@ async def test_two_replicas_that_think_the_other_leads_do_not_ask_in_circles(
         assert answer.status_code == 503
 
 
-async def test_a_connection_that_was_kept_alive_reaches_who_answers_now(
+async def test_kept_connection_reaches_new_leader(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     answering = front(lambda: None, between)
@@ -245,7 +245,7 @@ class Long(RequestHandler):
                 await self.flush()
 
 
-async def test_who_goes_away_before_the_answer_has_come_is_no_fault(
+async def test_client_disconnect_is_no_fault(
     http: httpx.AsyncClient, between: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     leading = HTTPServer(Application([(r"/.*", Long)]))
@@ -260,7 +260,7 @@ async def test_who_goes_away_before_the_answer_has_come_is_no_fault(
     assert [it.message for it in caplog.records if it.levelname == "ERROR"] == []
 
 
-async def test_a_leader_that_was_stopped_is_not_waited_for(
+async def test_stopped_leader_is_not_awaited(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,9 +295,7 @@ class TakesItsTime(RequestHandler):
         self.finish("{}")
 
 
-async def test_a_leader_that_is_alive_may_take_its_time(
-    http: httpx.AsyncClient, between: httpx.AsyncClient
-) -> None:
+async def test_slow_leader_is_awaited(http: httpx.AsyncClient, between: httpx.AsyncClient) -> None:
     TakesItsTime.enough = asyncio.Event()
     leading = HTTPServer(Application([(r"/.*/(\w+)", TakesItsTime)]))
     known: list[str] = []
@@ -308,7 +306,7 @@ async def test_a_leader_that_is_alive_may_take_its_time(
     assert TakesItsTime.looked == 2
 
 
-async def test_who_asks_a_leader_that_another_one_follows_is_told_so(
+async def test_request_to_replaced_leader_is_rejected(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     TakesItsTime.enough = asyncio.Event()
@@ -323,7 +321,7 @@ async def test_who_asks_a_leader_that_another_one_follows_is_told_so(
     assert answer.status_code == 503
 
 
-async def test_what_gathers_figures_of_every_replica_is_told_that_this_one_stands_by(
+async def test_metrics_of_standby_replica_show_no_leadership(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
     leading = HTTPServer(Application([(r"/.*", Echo)]))

@@ -1,4 +1,4 @@
-"""Whose word on who asks is taken: that of our own proxies, and of another replica."""
+"""Trusted sources of the client address: the site's own proxies and other replicas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORGED = {"X-Forwarded-For": "6.6.6.6", "X-Real-Ip": "6.6.6.6", "X-Forwarded-Pro
 PREFIX = "/services/benchpool/"
 
 
-def test_an_untrusted_peers_word_does_not_reach_the_audit_trail(tmp_path: Path) -> None:
+def test_untrusted_address_is_not_audited(tmp_path: Path) -> None:
     transport = httpx.HTTPTransport(local_address="127.0.0.2")
     with (
         served(tmp_path / "state", proxies=OURS) as service,
@@ -66,7 +66,7 @@ async def listening(front: serving.Front) -> AsyncIterator[str]:
         await server.close_all_connections()
 
 
-async def test_what_a_proxy_said_of_one_request_does_not_hold_for_the_next() -> None:
+async def test_proxy_headers_hold_for_one_request() -> None:
     front = serving.Front(Application([(".*", Say)]), RequestOrigins(lambda: OURS))
     async with listening(front) as url, httpx.AsyncClient(trust_env=False) as client:
         told = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "wss"}
@@ -74,7 +74,7 @@ async def test_what_a_proxy_said_of_one_request_does_not_hold_for_the_next() -> 
         assert (await client.get(url)).text == "http 127.0.0.1"
 
 
-async def test_the_leader_believes_a_replica_and_nobody_who_only_says_that_it_is_one() -> None:
+async def test_leader_trusts_only_signed_replica_headers() -> None:
     replicas = RequestOrigins(lambda: NOBODY, secret=b"shared by all replicas of a release")
     leader = serving.Front(Application([(".*", Say)]), replicas)
     async with listening(leader) as url, standby.client() as between:
@@ -87,7 +87,7 @@ async def test_the_leader_believes_a_replica_and_nobody_who_only_says_that_it_is
             assert (await client.get(f"{url}/a", headers=forged)).text == "http 127.0.0.1"
 
 
-def test_a_signature_holds_for_one_address_alone() -> None:
+def test_signature_holds_for_one_address() -> None:
     origins = RequestOrigins(lambda: NOBODY, secret=b"shared by all replicas of a release")
     signature = origins.signature(RequestSource("192.0.2.1", "http"))
     headers = HTTPHeaders({"X-Forwarded-Proto": "http", HANDED_ON: signature})
@@ -96,7 +96,7 @@ def test_a_signature_holds_for_one_address_alone() -> None:
         assert origins.of("10.0.0.9", "http", headers).address == found
 
 
-async def test_names_stand_for_the_addresses_that_are_looked_up(
+async def test_host_names_are_resolved_to_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     proxies = ProxyAddresses(Proxies(listed("localhost"), Peers()))
@@ -113,6 +113,6 @@ async def test_names_stand_for_the_addresses_that_are_looked_up(
 
 
 @pytest.mark.parametrize("word", ["10.0.0.256", "10.0.0.7/24", "a b", "http://proxy"])
-def test_what_is_neither_address_nor_network_nor_name_is_refused(word: str) -> None:
+def test_invalid_proxy_address_is_rejected(word: str) -> None:
     with pytest.raises(InvalidInput, match="no address, network or name"):
         listed(f"10.0.0.1,{word}")

@@ -1,4 +1,4 @@
-"""What is otherwise between two runs is found, and nothing else."""
+"""Changes between the environments of two runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def told(other: RunEnvironment) -> list[tuple[str, str, str | None, str | None]]
     return [(it.area, it.name, it.before, it.after) for it in environment_changes(RUN, other)]
 
 
-def test_the_same_run_again_is_no_difference() -> None:
+def test_identical_run_has_no_changes() -> None:
     packages = list(RUN.packages)
     random.Random(1).shuffle(packages)
     again = replace(RUN, job="b", attempt=3, packages=packages)
@@ -51,7 +51,7 @@ def test_the_same_run_again_is_no_difference() -> None:
     assert told(replace(RUN, variables=["HOME", "SEED", "BENCHPOOL_ATTEMPT"])) == []
 
 
-def test_each_area_is_told_with_both_sides() -> None:
+def test_changed_area_shows_both_sides() -> None:
     other = replace(
         RUN,
         python="CPython 3.12.1",
@@ -79,7 +79,7 @@ def test_each_area_is_told_with_both_sides() -> None:
     ]
 
 
-def test_from_b_to_a_is_from_a_to_b_turned_round() -> None:
+def test_reverse_comparison_swaps_sides() -> None:
     other = replace(RUN, python="CPython 3.13.0", packages=[], seeds=[], commit=None)
     there = environment_changes(RUN, other)
     back = environment_changes(other, RUN)

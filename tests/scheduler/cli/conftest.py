@@ -1,4 +1,4 @@
-"""The command line against a real service, in a project's folder of its own."""
+"""The command line against a real service, in a project folder of its own."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from benchpool_support.serving import Served, served
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What one command line came to."""
+    """Result of one command line."""
 
     status: int
     raw: bytes
@@ -42,7 +42,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The reader's current folder."""
+    """The user's current folder."""
     project = tmp_path / "project"
     project.mkdir()
     return project
@@ -63,7 +63,7 @@ def environ(service: Served, tmp_path: Path) -> Mapping[str, str]:
 def benchpool(
     folder: Path, environ: Mapping[str, str], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Benchpool:
-    """Run a command line as susan, or ``by`` somebody else."""
+    """Run a command line as susan, or as another user with ``by``."""
 
     def run(*words: str, by: str = "susan") -> CommandResult:
         capfdbinary.readouterr()

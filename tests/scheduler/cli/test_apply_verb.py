@@ -1,4 +1,4 @@
-"""``benchpool apply -f``: the same YAML on a workstation as on a cluster."""
+"""``benchpool apply -f``: the same YAML on a workstation and on a cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ spec: {quota: 1, members: [joe], order: 1}
 
 @pytest.fixture
 def write(folder: Path) -> Callable[[str], str]:
-    """Writes a file of the reader's folder."""
+    """Write a file in the user's folder."""
 
     def write_(text: str) -> str:
         file = folder / "file.yaml"
@@ -58,9 +58,7 @@ def write(folder: Path) -> Callable[[str], str]:
 Write = Callable[[str], str]
 
 
-def test_jobs_of_a_file_run_after_others_of_it_by_their_names(
-    benchpool: Benchpool, write: Write
-) -> None:
+def test_jobs_in_file_run_after_named_jobs(benchpool: Benchpool, write: Write) -> None:
     plot = JOB.replace("nightly", "plot").replace("spec:", "spec:\n  after: [nightly]")
     jobs = benchpool("apply", "-f", write(f"{JOB}---\n{plot}"), "--json").json["jobs"]
     assert [it["job"] for it in jobs[1]["awaits"]] == [jobs[0]["id"]]
@@ -76,9 +74,7 @@ def paused(service: Served, job: str) -> None:
                 return
 
 
-def test_a_job_is_the_same_job_however_often_it_is_applied(
-    benchpool: Benchpool, write: Write, service: Served
-) -> None:
+def test_repeated_apply_keeps_same_job(benchpool: Benchpool, write: Write, service: Served) -> None:
     first = benchpool("apply", "--json", "-f", write(JOB))
     assert first.status == 0, first.err
     job = first.json["jobs"][0]
@@ -92,7 +88,7 @@ def test_a_job_is_the_same_job_however_often_it_is_applied(
     benchpool("cancel", job["id"])
 
 
-def test_what_may_change_of_a_job_may_be_applied_again(
+def test_changeable_fields_can_be_applied_again(
     benchpool: Benchpool, write: Write, service: Served
 ) -> None:
     job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
@@ -106,7 +102,9 @@ def test_what_may_change_of_a_job_may_be_applied_again(
     benchpool("cancel", job["id"])
 
 
-def test_suspend_pauses_and_resumes(benchpool: Benchpool, write: Write, service: Served) -> None:
+def test_suspend_pauses_and_resumes_job(
+    benchpool: Benchpool, write: Write, service: Served
+) -> None:
     job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
     paused(service, job["id"])
     benchpool("apply", "-f", write(JOB))
@@ -129,7 +127,7 @@ def test_suspend_pauses_and_resumes(benchpool: Benchpool, write: Write, service:
         ("a: [", "is not YAML"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_done(
+def test_invalid_file_is_rejected_without_changes(
     benchpool: Benchpool, write: Write, text: str, words: str
 ) -> None:
     said = benchpool(
@@ -140,7 +138,7 @@ def test_what_is_wrong_is_told_and_nothing_is_done(
     assert benchpool("jobs", "--json").json == []
 
 
-def test_settings_as_objects_and_as_a_file_say_the_same(benchpool: Benchpool, write: Write) -> None:
+def test_settings_as_objects_equal_settings_as_file(benchpool: Benchpool, write: Write) -> None:
     refused = benchpool("apply", "-f", write(SETTINGS))
     assert refused.status == 3
     said = benchpool("apply", "--json", "-f", write(SETTINGS), by="root")

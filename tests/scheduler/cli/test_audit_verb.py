@@ -8,9 +8,7 @@ from pathlib import Path
 from .conftest import Benchpool
 
 
-def test_administrators_see_who_did_what_and_that_nothing_was_changed(
-    benchpool: Benchpool, tmp_path: Path
-) -> None:
+def test_administrator_reads_and_verifies_audit_trail(benchpool: Benchpool, tmp_path: Path) -> None:
     sent = benchpool("submit", "--name", "fit", "--json", "--", sys.executable, "-c", "pass").json
     benchpool("change", sent["id"], "--priority", "70", by="root")
     shown = benchpool("audit", "--actor", "root", by="root")
@@ -22,7 +20,7 @@ def test_administrators_see_who_did_what_and_that_nothing_was_changed(
 
     holds = benchpool("audit", "verify", by="root")
     assert (holds.status, "The audit trail holds" in holds.out) == (0, True)
-    noted = holds.out.strip().splitlines()[-1].split()[1:]  # as a person types it again
+    noted = holds.out.strip().splitlines()[-1].split()[1:]  # as a user types it again
     assert benchpool(*noted, by="root").status == 0
 
     file = next((tmp_path / "state" / "scheduler" / "audit").glob("*.jsonl"))
@@ -31,13 +29,13 @@ def test_administrators_see_who_did_what_and_that_nothing_was_changed(
     assert (broken.status, "does not hold" in broken.out) == (1, True)
 
 
-def test_others_are_refused(benchpool: Benchpool) -> None:
+def test_non_administrator_is_rejected(benchpool: Benchpool) -> None:
     for words in (("audit",), ("audit", "verify")):
         said = benchpool(*words)
         assert (said.status, "administrator" in said.err) == (3, True), said
 
 
-def test_events_are_what_was_done_and_a_stop_of_others_asks_for_a_reason(
+def test_events_show_actions_and_stop_requires_reason(
     benchpool: Benchpool,
 ) -> None:
     code = "import time; time.sleep(600)"
@@ -55,5 +53,5 @@ def test_events_are_what_was_done_and_a_stop_of_others_asks_for_a_reason(
     listed = benchpool("events", "--csv", by="root").out
     assert listed.startswith("number,at,actor,")
     assert "reason-missing" not in listed
-    assert benchpool("cancel", sent["id"]).status in (0, 3)  # one's own needs none
+    assert benchpool("cancel", sent["id"]).status in (0, 3)  # own jobs need no reason
     assert benchpool("events").status == 3

@@ -1,4 +1,4 @@
-"""Tables of benches: ids are whole, for they are typed, and no sentence is cut."""
+"""Tables of benches: IDs are complete because users type them, and no sentence is cut."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ AT = datetime(2026, 11, 25, 22, 49, tzinfo=UTC)
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
-    """Return the lines, and all words in one line."""
+    """Return the lines of the output, and all its words as one line."""
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     return lines, " ".join(" ".join(line[51:] for line in lines[1:]).split())
 
 
-def test_an_idle_bench_stands_with_its_id_and_with_what_comes_next(
+def test_idle_bench_is_listed_with_id_and_next_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     bench = BenchIdleness(
@@ -59,7 +59,7 @@ def test_an_idle_bench_stands_with_its_id_and_with_what_comes_next(
     assert words.endswith("at 2026-11-25 22:54 UTC")
 
 
-def test_a_parked_bench_stands_with_its_id_and_its_whole_sentence(
+def test_parked_bench_is_listed_with_id_and_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = "Its GPU is lent, and its kernel waits in the machine's memory until it is brought back."

@@ -1,4 +1,4 @@
-"""``benchpool changes``: what is otherwise in a run than it was in another."""
+"""``benchpool changes``: differences between two runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def write(folder: Path, *cells: str) -> None:
     (folder / "book.ipynb").write_text(json.dumps(book))
 
 
-def test_two_runs_of_a_notebook_differ_in_what_was_changed_between_them(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_notebook_runs_differ_in_changed_values(benchpool: Benchpool, folder: Path) -> None:
     (folder / "data.csv").write_text("1\n")
     write(folder, "import random\nrandom.seed(1)", "print(open('data.csv').read())")
     first = benchpool("submit", "--json", "--wait", "book.ipynb").json["id"]
@@ -46,7 +44,7 @@ def test_two_runs_of_a_notebook_differ_in_what_was_changed_between_them(
     assert "The code is the same." in same
 
 
-def test_a_script_has_no_record_and_that_is_said(benchpool: Benchpool, folder: Path) -> None:
+def test_script_without_record_is_reported(benchpool: Benchpool, folder: Path) -> None:
     (folder / "train.py").write_text("print(1)\n")
     ids = [
         benchpool("submit", "--json", "--wait", "train.py", word).json["id"] for word in ("a", "b")
@@ -56,7 +54,7 @@ def test_a_script_has_no_record_and_that_is_said(benchpool: Benchpool, folder: P
     assert said.count("has no environment.json that can be read from here") == 2
 
 
-def test_a_run_again_has_the_same_code_modules_and_options_and_results_of_its_own(
+def test_rerun_has_equal_code_and_options_but_own_results(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "data.csv").write_text("1\n")

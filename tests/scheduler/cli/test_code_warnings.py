@@ -1,4 +1,4 @@
-"""``benchpool submit`` says before sending what the code is likely to do wrong in a job."""
+"""``benchpool submit`` warns before upload about code that is likely to fail in a job."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def repo(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "where"), [("use.py", "use.py"), ("use.ipynb", "cell 1")])
-def test_files_above_the_folder_are_said_and_the_advice_is_true(
+def test_files_above_folder_are_warned_with_valid_advice(
     benchpool: Benchpool,
     repo: Path,
     environ: dict[str, str],
@@ -65,7 +65,7 @@ def test_files_above_the_folder_are_said_and_the_advice_is_true(
     assert "does not travel" not in done.err
 
 
-def test_a_command_of_a_cell_is_said_and_the_advice_is_true(
+def test_shell_command_in_cell_is_warned_with_valid_advice(
     benchpool: Benchpool,
     repo: Path,
     environ: dict[str, str],
@@ -90,7 +90,7 @@ def test_a_command_of_a_cell_is_said_and_the_advice_is_true(
     assert "does not travel" not in done.err
 
 
-def test_gpus_that_the_code_chooses_are_said_with_their_line(
+def test_gpu_selection_in_code_is_warned_with_line_number(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "fixed.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")

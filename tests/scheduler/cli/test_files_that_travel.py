@@ -1,4 +1,4 @@
-"""``benchpool submit`` takes files of any name along, and says which it leaves out."""
+"""``benchpool submit`` sends files with any name and reports excluded files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = [
 ]
 
 
-def test_files_of_any_name_reach_the_job_and_the_rest_is_said(
+def test_files_with_any_name_are_sent_and_exclusions_reported(
     benchpool: Benchpool, folder: Path
 ) -> None:
     for name in [*NAMES, "tab\tname.txt", os.fsdecode(b"caf\xe9.txt")]:

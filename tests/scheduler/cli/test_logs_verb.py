@@ -1,4 +1,4 @@
-"""``benchpool logs``: the bytes of a log, and beside them why there are none."""
+"""``benchpool logs``: the bytes of a log on stdout, and reasons for a missing log on stderr."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.slow
 Benchpool = Callable[..., Any]
 
 
-def test_logs_are_the_bytes_and_nothing_else(benchpool: Benchpool) -> None:
+def test_logs_prints_exact_bytes(benchpool: Benchpool) -> None:
     program = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 5000)"
     id_ = benchpool("submit", "--json", "--wait", "--", "python3", "-c", program).json["id"]
     assert benchpool("logs", id_).raw == bytes(range(256)) * 5000
 
 
-def test_an_empty_log_is_said_to_be_empty_beside_the_bytes(benchpool: Benchpool) -> None:
+def test_empty_log_is_reported_on_stderr(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--wait", "--", "true").json["id"]
     said = benchpool("logs", id_)
     assert (said.status, said.out) == (0, "")
@@ -28,13 +28,13 @@ def test_an_empty_log_is_said_to_be_empty_beside_the_bytes(benchpool: Benchpool)
     )
 
 
-def test_logs_follow_a_job_to_its_end(benchpool: Benchpool) -> None:
+def test_logs_follows_job_to_end(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--", "sh", "-c", "echo a; sleep 1; echo b").json["id"]
     said = benchpool("logs", "-f", id_[:8])
     assert (said.status, said.out) == (0, "a\nb\n")
 
 
-def test_logs_since_a_time_leave_out_what_was_before(benchpool: Benchpool) -> None:
+def test_logs_since_time_skips_earlier_output(benchpool: Benchpool) -> None:
     program = "import time; print('early', flush=True); time.sleep(2.5); print(time.time())"
     id_ = benchpool("submit", "--json", "--wait", "--", "python3", "-c", program).json["id"]
     late = float(benchpool("logs", id_).out.split()[1])

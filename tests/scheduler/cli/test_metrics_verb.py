@@ -1,4 +1,4 @@
-"""``benchpool metrics`` and ``benchpool compare``: what jobs reported, beside each other."""
+"""``benchpool metrics`` and ``benchpool compare``: the reported metrics of jobs, side by side."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sent(benchpool: Benchpool, folder: Path) -> list[str]:
     return [benchpool(*words, "train.py", "--lr", rate).json["id"] for rate in ("0.1", "0.5")]
 
 
-def test_curves_are_shown_as_a_table_a_picture_csv_and_json(
+def test_curves_are_shown_as_table_picture_csv_and_json(
     benchpool: Benchpool, sent: list[str]
 ) -> None:
     shown = benchpool("metrics", sent[0])
@@ -67,9 +67,7 @@ def test_curves_are_shown_as_a_table_a_picture_csv_and_json(
     assert benchpool("metrics", sent[0], by="joe").status != 0
 
 
-def test_a_note_stands_with_the_job_and_under_the_table_until_it_is_removed(
-    benchpool: Benchpool, sent: list[str]
-) -> None:
+def test_note_is_shown_with_job_until_removed(benchpool: Benchpool, sent: list[str]) -> None:
     assert "<b>warm-up</b> helps" in benchpool("note", sent[0], "<b>warm-up</b> helps").out
     assert "Note" in benchpool("show", sent[0]).out
     under = f"{sent[0][:8]}: <b>warm-up</b> helps"
@@ -81,7 +79,7 @@ def test_a_note_stands_with_the_job_and_under_the_table_until_it_is_removed(
     assert "warm-up" not in benchpool("compare", *sent).out
 
 
-def test_what_a_job_newly_reports_is_followed_to_its_end(
+def test_new_metrics_are_followed_to_job_end(
     benchpool: Benchpool, folder: Path, sent: list[str]
 ) -> None:
     go = folder / "go"
@@ -101,9 +99,7 @@ def test_what_a_job_newly_reports_is_followed_to_its_end(
     assert "0 were named or found" in benchpool("compare", "--tag", "other").err
 
 
-def test_runs_stand_side_by_side_with_what_differs_and_the_best_marked(
-    benchpool: Benchpool, sent: list[str]
-) -> None:
+def test_compared_runs_show_differences_and_best(benchpool: Benchpool, sent: list[str]) -> None:
     lines = benchpool("compare", *sent).out.splitlines()
     cells = [re.split(r"\s{2,}", line.strip()) for line in lines]
     found = {first: rest for first, *rest in cells}
@@ -135,7 +131,7 @@ def curve(name: str, *values: float | None, attempts: list[int] | None = None) -
     )
 
 
-def test_a_run_that_never_reported_a_number_is_never_the_best() -> None:
+def test_run_without_metrics_is_never_best() -> None:
     done = State.SUCCEEDED
     runs = [
         ComparedRun(job("a", done), {"--lr": "1", "gpus": "1"}, {"loss": curve("loss", None)}),
@@ -159,13 +155,13 @@ def test_a_run_that_never_reported_a_number_is_never_the_best() -> None:
     assert compared(runs[1:2]).best == {}, "one alone is not the best of anything"
 
 
-def test_of_runs_that_reached_the_same_none_is_the_best() -> None:
+def test_equal_runs_have_no_best() -> None:
     reached = [{"loss": curve("loss", 2.0, last)} for last in (3.0, 4.0)]
     runs = [ComparedRun(job("a", State.SUCCEEDED), {}, curves) for curves in reached]
     assert compared(runs).best == {}
 
 
-def test_arguments_are_known_by_the_names_that_programs_give_them() -> None:
+def test_arguments_are_recognised_by_option_names() -> None:
     assert arguments_of(
         ["-n", "3", "+trainer.gpus=2", "in.txt", "--decay", "-0.5", "--no-amp"]
     ) == {
@@ -177,7 +173,7 @@ def test_arguments_are_known_by_the_names_that_programs_give_them() -> None:
     }
 
 
-def test_curves_of_many_points_are_answered_as_asked() -> None:
+def test_large_curves_are_thinned_as_requested() -> None:
     told = MetricReport(1, tuple(("loss", Reported(float(it), it, it)) for it in range(500)))
     found: JobMetrics = answer("abcd", "train", remade([told]), MetricsQuery(points=50))
     (line,) = found.curves

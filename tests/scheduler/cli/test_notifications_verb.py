@@ -1,4 +1,4 @@
-"""``benchpool notifications``: what the caller is told, and a message to try it."""
+"""``benchpool notifications``: the caller's notifications, and a test message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
-def test_a_test_says_which_addresses_it_reached(service: Served, benchpool: Benchpool) -> None:
+def test_test_message_shows_reached_addresses(service: Served, benchpool: Benchpool) -> None:
     assert "add an address on the page Notifications" in benchpool("notifications").out
     refused = benchpool("notifications", "test")
     assert refused.status == 3
@@ -44,7 +44,7 @@ def test_a_test_says_which_addresses_it_reached(service: Served, benchpool: Benc
     assert "cannot be reached" in benchpool("notifications", "test").out
 
 
-def test_a_site_that_sends_nothing_says_so(service: Served, benchpool: Benchpool) -> None:
+def test_site_without_notifications_is_reported(service: Served, benchpool: Benchpool) -> None:
     file = service.pool.observed.settings.state / "notifications.yaml"
     file.write_text("kinds: []\n")
     assert benchpool("notifications", "reload").status == 3

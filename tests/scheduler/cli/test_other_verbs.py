@@ -1,4 +1,4 @@
-"""The verbs that look and act: tables that fit, JSON, exit statuses."""
+"""Commands that show and act: tables that fit the terminal, JSON, exit statuses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LONG = "a-name-that-is-much-longer-than-any-column-of-a-table-" + "x" * 40
 
 @pytest.fixture
 def waiting(benchpool: Benchpool, service: Served) -> str:
-    """A job that waits behind one that holds everything, after the pass that decided so."""
+    """A job that waits behind another that holds all GPUs, after the pass that decided so."""
     return behind(benchpool, service, "4")
 
 
 def behind(benchpool: Benchpool, service: Served, held: str) -> str:
-    """Send a job that waits behind one of so many GPUs; return its id when that is decided."""
+    """Send a job that waits behind a job with ``held`` GPUs; return its ID after that decision."""
     benchpool("submit", "--gpus", held, "--name", LONG, "--", "sleep", "600")
     said = benchpool("submit", "--gpus", "4", "--json", "--name", "waits", "--", "true")
     id_: str = said.json["id"]
@@ -39,7 +39,7 @@ def behind(benchpool: Benchpool, service: Served, held: str) -> str:
     raise AssertionError("events never end")
 
 
-def test_tables_fit_80_columns_and_have_no_colour_when_piped(
+def test_tables_fit_80_columns_without_colour_when_piped(
     benchpool: Benchpool, waiting: str
 ) -> None:
     for verb in (["jobs"], ["status"], ["quota"], ["show", waiting]):
@@ -51,7 +51,7 @@ def test_tables_fit_80_columns_and_have_no_colour_when_piped(
             assert max(len(line) for line in table) <= 80, said.out
 
 
-def test_jobs_are_searched_by_words_and_state(benchpool: Benchpool, waiting: str) -> None:
+def test_jobs_are_filtered_by_words_and_state(benchpool: Benchpool, waiting: str) -> None:
     def found(*words: str) -> list[str]:
         return [job["id"] for job in benchpool("jobs", "--json", *words).json]
 
@@ -62,7 +62,7 @@ def test_jobs_are_searched_by_words_and_state(benchpool: Benchpool, waiting: str
     assert said.startswith("There are no such jobs. ")
 
 
-def test_the_line_for_benches_is_listed(benchpool: Benchpool, service: Served) -> None:
+def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
     assert benchpool("line").out == "Nobody that you may see waits for a bench.\n"
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("zoe", "", "1", 5, groups={"large": 5}))
@@ -82,9 +82,7 @@ def test_the_line_for_benches_is_listed(benchpool: Benchpool, service: Served) -
         hub.release(held.id)
 
 
-def test_the_owner_of_a_bench_is_asked_to_give_it_back(
-    benchpool: Benchpool, service: Served
-) -> None:
+def test_reclaim_asks_bench_owner(benchpool: Benchpool, service: Served) -> None:
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("zoe", "paper", "1", 1, groups={"large": 5}))
     said = benchpool("ask-back", held.id, "--reason", "a course begins", by="root")
@@ -100,7 +98,7 @@ def test_the_owner_of_a_bench_is_asked_to_give_it_back(
         hub.release(held.id)
 
 
-def test_an_owner_keeps_a_bench_and_gives_it_back(benchpool: Benchpool, service: Served) -> None:
+def test_owner_keeps_and_releases_bench(benchpool: Benchpool, service: Served) -> None:
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("susan", "paper", "1", 1, groups={"large": 5}))
     assert held.id in benchpool("benches", by="susan").out
@@ -119,18 +117,18 @@ def test_an_owner_keeps_a_bench_and_gives_it_back(benchpool: Benchpool, service:
         hub.release(held.id)
 
 
-def test_long_names_are_cut_in_the_middle(benchpool: Benchpool, waiting: str) -> None:
+def test_long_names_are_shortened_in_middle(benchpool: Benchpool, waiting: str) -> None:
     assert "a-name-th…xxxxxxxx" in benchpool("jobs").out
 
 
-def test_names_cannot_steer_the_terminal(benchpool: Benchpool, service: Served) -> None:
+def test_names_cannot_control_terminal(benchpool: Benchpool, service: Served) -> None:
     said = benchpool("submit", "--json", "--name", "[bold]a", "--", "sh", "-c", "sleep 600")
     assert "[bold]a" in benchpool("jobs").out
     assert benchpool("submit", "--name", "a\x1b[2J", "--", "true").status == 2
     benchpool("cancel", said.json["id"])
 
 
-def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> None:
+def test_why_shows_wait_reason(benchpool: Benchpool, waiting: str) -> None:
     said = benchpool("why", waiting[:6])
     assert "Waits for 4 GPUs" in said.out
     as_json = benchpool("why", "--json", waiting).json
@@ -138,7 +136,7 @@ def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> No
     assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]
 
 
-def test_only_what_waits_has_a_start(benchpool: Benchpool, waiting: str) -> None:
+def test_only_waiting_job_has_estimated_start(benchpool: Benchpool, waiting: str) -> None:
     assert "Starts" in benchpool("show", waiting).out
     assert "Starts" in benchpool("why", waiting).out
     for verb in ("pause", "cancel"):
@@ -147,7 +145,7 @@ def test_only_what_waits_has_a_start(benchpool: Benchpool, waiting: str) -> None
         assert "Starts" not in benchpool("why", waiting).out
 
 
-def test_code_is_what_was_sent_line_by_line(benchpool: Benchpool, folder: Path) -> None:
+def test_code_shows_sent_source_with_line_numbers(benchpool: Benchpool, folder: Path) -> None:
     (folder / "two.py").write_text("def f():\n    return '\x1b[2J'\n\nf()\n")
     id_ = benchpool("submit", "--json", "two.py").json["id"]
     (folder / "two.py").write_text("changed")
@@ -156,9 +154,7 @@ def test_code_is_what_was_sent_line_by_line(benchpool: Benchpool, folder: Path) 
     assert benchpool("code", id_).out == "sh -c 'exit 0'\n"
 
 
-def test_a_list_that_is_too_narrow_has_what_failed_in_full_below(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_narrow_list_shows_full_failure_below(benchpool: Benchpool, folder: Path) -> None:
     (folder / "boom.py").write_text("raise ValueError('a rate that nobody would take for one')")
     id_ = benchpool("submit", "--json", "--wait", "boom.py").json["id"]
     benchpool("submit", "--wait", "--", "true")
@@ -168,7 +164,7 @@ def test_a_list_that_is_too_narrow_has_what_failed_in_full_below(
     assert benchpool("show", id_).out.count(text) == 1
 
 
-def test_show_has_the_job_and_its_attempts(benchpool: Benchpool) -> None:
+def test_show_has_job_and_attempts(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--wait", "--", "true").json["id"]
     detail = benchpool("show", "--json", id_).json
     assert detail["job"]["state"] == "succeeded"
@@ -179,29 +175,27 @@ def test_show_has_the_job_and_its_attempts(benchpool: Benchpool) -> None:
     assert "itself" in benchpool("show", id_).out
 
 
-def test_a_job_that_has_not_started_has_no_log_yet_which_is_said_beside_the_bytes(
+def test_missing_log_of_queued_job_is_reported_on_stderr(
     benchpool: Benchpool, waiting: str
 ) -> None:
     said = benchpool("logs", waiting)
     assert (said.out, said.err.strip()) == ("", "No log yet: the job has not started.")
 
 
-def test_jobs_can_be_paused_resumed_and_cancelled_together(
-    benchpool: Benchpool, waiting: str
-) -> None:
+def test_several_jobs_are_paused_resumed_and_cancelled(benchpool: Benchpool, waiting: str) -> None:
     both = [job["id"] for job in benchpool("jobs", "--json").json]
     said = benchpool("cancel", "--json", *both)
     assert [job["id"] for job in said.json] == both
     assert benchpool("pause", *both).status == 3
 
 
-def test_a_name_in_place_of_an_id_is_answered_as_no_job(benchpool: Benchpool) -> None:
+def test_name_instead_of_id_is_not_found(benchpool: Benchpool) -> None:
     for verb in ("cancel", "show", "why"):
         said = benchpool(verb, "my-fit")
         assert "There is no job with the id 'my-fit' that you may see" in said.err
 
 
-def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiting: str) -> None:
+def test_priority_and_workers_of_jobs_can_be_changed(benchpool: Benchpool, waiting: str) -> None:
     said = benchpool("change", "--json", waiting, "--priority", "80", "--workers", "1")
     assert [(job["priority"], job["workers"]) for job in said.json] == [(80, 1)]
     refused = benchpool("change", waiting, "--workers", "2")
@@ -211,9 +205,7 @@ def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiti
     assert "priority, workers, GPUs, time limit, project or GPU models" in said
 
 
-def test_what_a_reason_advises_works_as_it_is_printed(
-    benchpool: Benchpool, service: Served
-) -> None:
+def test_advised_command_works_as_printed(benchpool: Benchpool, service: Served) -> None:
     waiting = behind(benchpool, service, "3")
     command = f"benchpool change {waiting[:8]} --gpus 1"
     assert command in benchpool("why", waiting).out
@@ -224,7 +216,7 @@ def test_what_a_reason_advises_works_as_it_is_printed(
     assert "There is no project 'nowhere'" in refused.err
 
 
-def test_a_job_gets_another_name(benchpool: Benchpool, waiting: str) -> None:
+def test_job_can_be_renamed(benchpool: Benchpool, waiting: str) -> None:
     assert benchpool("rename", "--json", waiting, "ablation 3").json["name"] == "ablation 3"
     assert "ablation 3" in benchpool("rename", waiting, "ablation 3").out
     assert benchpool("show", "--json", waiting).json["job"]["name"] == "ablation 3"
@@ -234,9 +226,7 @@ def test_a_job_gets_another_name(benchpool: Benchpool, waiting: str) -> None:
     assert benchpool("rename", waiting).status == 2
 
 
-def test_an_action_is_done_for_every_job_though_one_is_refused(
-    benchpool: Benchpool, waiting: str
-) -> None:
+def test_action_continues_after_one_refusal(benchpool: Benchpool, waiting: str) -> None:
     said = benchpool("cancel", "aaaaaaaa", waiting)
     assert said.status == 2
     assert benchpool("show", "--json", waiting).json["job"]["state"] == "cancelled"
@@ -258,7 +248,7 @@ def test_an_action_is_done_for_every_job_though_one_is_refused(
         (["jobs", "--url", "ftp://here"], "susan", 2),
     ],
 )
-def test_exit_statuses_tell_kinds_of_trouble_apart(
+def test_exit_status_depends_on_error_kind(
     benchpool: Benchpool, folder: Path, words: list[str], by: str, status: int
 ) -> None:
     (folder / "benchpool.yaml").write_text(CONFIGURATION)
@@ -272,7 +262,7 @@ def test_exit_statuses_tell_kinds_of_trouble_apart(
         assert as_json.status == status
 
 
-def test_a_configuration_is_applied_all_or_nothing(benchpool: Benchpool, folder: Path) -> None:
+def test_configuration_is_applied_atomically(benchpool: Benchpool, folder: Path) -> None:
     good, bad = folder / "good.yaml", folder / "bad.yaml"
     good.write_text(CONFIGURATION.replace("joe], ", "joe], ").replace("quota: 2", "quota: 1"))
     bad.write_text(CONFIGURATION.replace("quota:", "qouta:"))
@@ -286,9 +276,7 @@ def test_a_configuration_is_applied_all_or_nothing(benchpool: Benchpool, folder:
     assert [(one["name"], one["quota"]) for one in projects] == [("vision", 1)]
 
 
-def test_a_file_is_named_where_it_is_read_and_where_it_is_wrong(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_unreadable_or_invalid_file_is_named(benchpool: Benchpool, folder: Path) -> None:
     good, bad = folder / "good.yaml", folder / "bad.yaml"
     good.write_text(CONFIGURATION)
     bad.write_text(CONFIGURATION.replace("quota:", "qouta:"))
@@ -298,7 +286,7 @@ def test_a_file_is_named_where_it_is_read_and_where_it_is_wrong(
     assert f"{bad}, line " in benchpool("apply", "-f", str(bad), by="root").err
 
 
-def test_people_are_listed_with_quota_rule_and_projects(benchpool: Benchpool) -> None:
+def test_users_are_listed_with_quota_rule_and_projects(benchpool: Benchpool) -> None:
     said = benchpool("people", by="root")
     (susan,) = [line for line in said.out.splitlines() if line.startswith("susan")]
     assert susan.split() == ["susan", "0/1", "user", "susan", "never", "vision"]
@@ -307,7 +295,7 @@ def test_people_are_listed_with_quota_rule_and_projects(benchpool: Benchpool) ->
     assert benchpool("people").status == 3
 
 
-def test_a_machine_drains_opens_and_has_a_note_with_no_more_words_than_needed(
+def test_node_is_drained_uncordoned_and_annotated(
     benchpool: Benchpool,
 ) -> None:
     (node,) = [one["name"] for one in benchpool("nodes", "--json", by="root").json]
@@ -320,13 +308,13 @@ def test_a_machine_drains_opens_and_has_a_note_with_no_more_words_than_needed(
     assert "fan" not in benchpool("node", "note", node, by="root").out
 
 
-def test_without_a_past_there_is_nothing_to_replay(benchpool: Benchpool) -> None:
+def test_replay_requires_history(benchpool: Benchpool) -> None:
     said = benchpool("replay", "--history", "7", by="root")
     assert said.status == 2
     assert "No job ran and ended in the last 7 days" in said.err
 
 
-def test_single_values_are_set_shown_and_taken_back(benchpool: Benchpool) -> None:
+def test_single_values_are_set_shown_and_reverted(benchpool: Benchpool) -> None:
     tried = benchpool("config", "set", "projects.vision.quota=1", "--dry-run", by="root")
     assert "guaranteed quota 2 → 1" in tried.out
     assert tried.out.count("Only looked") == 1
@@ -352,7 +340,7 @@ def test_single_values_are_set_shown_and_taken_back(benchpool: Benchpool) -> Non
     assert "did you mean `vision`" in wrong.err
 
 
-def test_nothing_known_says_how_to_start(folder: Path, tmp_path: Path) -> None:
+def test_missing_service_shows_how_to_start(folder: Path, tmp_path: Path) -> None:
     environ: Mapping[str, str] = {"BENCHPOOL_STATE": str(tmp_path / "none")}
     assert cli.run(["jobs"], environ, folder) == 4
 
@@ -365,7 +353,7 @@ def test_every_verb_has_help_and_json(benchpool: Benchpool) -> None:
         assert "--json" in said.out
 
 
-def test_projects_stand_below_the_project_that_they_belong_to(benchpool: Benchpool) -> None:
+def test_child_projects_are_listed_below_parent(benchpool: Benchpool) -> None:
     below = ["projects.deep.name=deep", "projects.deep.parent=speech", "projects.speech.members=[]"]
     done = benchpool("config", "set", *below, by="root")
     assert done.status == 0, done.err

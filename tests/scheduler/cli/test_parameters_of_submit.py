@@ -25,7 +25,7 @@ def book(folder: Path, environ: dict[str, str]) -> Path:
     return folder / "book.ipynb"
 
 
-def test_parameters_stand_before_or_after_the_notebook(benchpool: Benchpool, book: Path) -> None:
+def test_parameters_are_accepted_before_or_after_notebook(benchpool: Benchpool, book: Path) -> None:
     said = benchpool("submit", "--wait", "book.ipynb", "-p", "lr=0.5")
     assert (said.status, "got 0.5\n" in said.out) == (0, True)
     said = benchpool("submit", "--json", "-p", "lr=2", "book.ipynb")
@@ -34,7 +34,7 @@ def test_parameters_stand_before_or_after_the_notebook(benchpool: Benchpool, boo
     assert said.json["parameters"] == {"lr": 0.1}
 
 
-def test_wrong_ones_are_refused_with_the_field(benchpool: Benchpool, book: Path) -> None:
+def test_invalid_parameter_is_rejected_with_field(benchpool: Benchpool, book: Path) -> None:
     said = benchpool("submit", "--json", "book.ipynb", "-p", "lr=fast")
     assert (said.status, said.json["error"]["field"]) == (2, "parameters.lr")
     said = benchpool("submit", "book.ipynb", "-p", "l=1")

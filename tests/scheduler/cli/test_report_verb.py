@@ -1,4 +1,4 @@
-"""``benchpool report``: sentence, table, CSV and JSON; what is no range is refused."""
+"""``benchpool report``: sentence, table, CSV and JSON; invalid ranges are rejected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchpool_scheduler.contract.use import (
 from .conftest import Benchpool
 
 
-def test_a_job_is_told_by_project_as_table_csv_and_json(benchpool: Benchpool) -> None:
+def test_report_by_project_as_table_csv_and_json(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--wait", "--json", "--", sys.executable, "-c", "pass").json
     shown = benchpool("report", by="root")
     assert shown.status == 0, shown.err
@@ -40,21 +40,21 @@ def test_a_job_is_told_by_project_as_table_csv_and_json(benchpool: Benchpool) ->
     assert sum(row["gpu_h"][row["name"]] for row in classes) > 0
 
 
-def test_who_does_not_administer_sees_their_own(benchpool: Benchpool) -> None:
+def test_non_administrator_sees_only_own_use(benchpool: Benchpool) -> None:
     benchpool("submit", "--wait", "--", sys.executable, "-c", "pass")
     found = benchpool("report", "--by", "user", "--json").json
     assert found["sight"] != "pool"
     assert all(row["name"] for row in found["rows"])
 
 
-def test_how_many_gpus_would_have_been_enough(benchpool: Benchpool) -> None:
+def test_enough_option_shows_sufficient_gpus(benchpool: Benchpool) -> None:
     benchpool("submit", "--wait", "--", sys.executable, "-c", "pass")
     found = benchpool("report", "--enough", "1", by="root")
     assert "1 GPU in one pool would have been enough" in found.out, found
     assert benchpool("report", "--enough", "1").status == 3
 
 
-def test_what_idle_benches_would_give_back_is_told_to_administrators(
+def test_idle_bench_forecast_requires_administrator(
     benchpool: Benchpool,
 ) -> None:
     found = benchpool("idle-benches", "--days", "2", "--minutes", "30", by="root")
@@ -63,7 +63,7 @@ def test_what_idle_benches_would_give_back_is_told_to_administrators(
     assert benchpool("idle-benches", "--minutes", "1", by="root").status == 2
 
 
-def test_idle_benches_are_listed_below_the_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_idle_benches_are_listed_below_summary(capsys: pytest.CaptureFixture[str]) -> None:
     at = datetime(2026, 11, 1, tzinfo=UTC)
     answer = IdleBenches(
         text="Freed.",
@@ -92,7 +92,7 @@ def test_idle_benches_are_listed_below_the_sentence(capsys: pytest.CaptureFixtur
     assert row.split() == ["tom", "(default)", "2", "31", "180.0"]
 
 
-def test_a_month_of_a_pool_stands_whole_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_month_of_pool_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     at = datetime(2026, 11, 1, tzinfo=UTC)
     hours = {UseClass.COMPUTING: 1291.9, UseClass.IDLE_TRAINING: 316.9, UseClass.LOST: 0.004}
     row = UseRow(
@@ -130,8 +130,6 @@ def test_a_month_of_a_pool_stands_whole_in_80_columns(capsys: pytest.CaptureFixt
         (("--month", "2026-01", "--from", "1h"), "not both"),
     ],
 )
-def test_a_range_that_is_none_is_refused(
-    benchpool: Benchpool, words: tuple[str, ...], said: str
-) -> None:
+def test_invalid_range_is_rejected(benchpool: Benchpool, words: tuple[str, ...], said: str) -> None:
     refused = benchpool("report", *words, by="root")
     assert (refused.status, said in refused.err) == (2, True), refused

@@ -1,4 +1,4 @@
-"""``benchpool results``: it fetches what could not come home, or says where it is."""
+"""``benchpool results``: it fetches undelivered results, or shows the folder of delivered ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "model.txt").write_text("traine
 """
 
 
-def test_results_that_could_not_come_home_are_said_and_fetched(
+def test_undelivered_results_are_reported_and_fetched(
     benchpool: Benchpool, folder: Path, tmp_path: Path
 ) -> None:
     (folder / "train.py").write_text(TRAIN)
@@ -42,9 +42,7 @@ def test_results_that_could_not_come_home_are_said_and_fetched(
     assert (there / "model.txt").read_text() == "trained"
 
 
-def test_results_without_a_folder_to_take_them_are_refused_with_the_cause(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_results_without_folder_are_rejected_with_cause(benchpool: Benchpool, folder: Path) -> None:
     (folder / "train.py").write_text(TRAIN)
     (folder / "benchpool-results").write_text("in the way")
     benchpool("submit", "--wait", "train.py")
@@ -54,7 +52,7 @@ def test_results_without_a_folder_to_take_them_are_refused_with_the_cause(
     assert "give another folder" in refused.err
 
 
-def test_results_at_home_are_named_with_their_folder(benchpool: Benchpool, folder: Path) -> None:
+def test_delivered_results_are_shown_with_folder(benchpool: Benchpool, folder: Path) -> None:
     (folder / "train.py").write_text(TRAIN)
     benchpool("submit", "--wait", "train.py")
     (job,) = benchpool("jobs", "--all", "--json").json
@@ -64,7 +62,7 @@ def test_results_at_home_are_named_with_their_folder(benchpool: Benchpool, folde
     assert said == f"There is nothing to fetch: the results are in {home}.\n"
 
 
-def test_results_of_a_job_without_any_are_not_claimed(benchpool: Benchpool, folder: Path) -> None:
+def test_job_without_results_shows_none(benchpool: Benchpool, folder: Path) -> None:
     benchpool("submit", "--wait", "--", "true")
     (job,) = benchpool("jobs", "--all", "--json").json
     said = benchpool("results", job["id"]).out

@@ -1,4 +1,4 @@
-"""``benchpool submit --every``, ``schedules``, ``schedule`` and what pauses and removes them."""
+"""``benchpool submit --every``, ``schedules``, ``schedule``, and pausing and removing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Benchpool = Callable[..., Any]
 
 
 @pytest.mark.slow
-def test_a_schedule_is_begun_shown_paused_resumed_and_removed(
+def test_schedule_is_created_shown_paused_resumed_and_removed(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "train.py").write_text("print(1)\n")
@@ -48,7 +48,7 @@ def test_a_schedule_is_begun_shown_paused_resumed_and_removed(
         (("--every", "now and then"), "is no time"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_schedule_is_rejected(
     benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
 ) -> None:
     (folder / "train.py").write_text("print(1)\n")
@@ -57,7 +57,7 @@ def test_what_makes_no_sense_is_refused(
     assert refusal in said.err
 
 
-def test_the_last_times_are_one_line_with_the_newest_at_the_right() -> None:
+def test_recent_runs_are_one_row_with_newest_at_right() -> None:
     def came(outcome: str, state: str | None = None) -> ScheduledTime:
         at = datetime(2027, 1, 1, tzinfo=UTC)
         return ScheduledTime(at, ScheduledOutcome(outcome), None, state, "")

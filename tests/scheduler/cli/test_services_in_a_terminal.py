@@ -1,4 +1,4 @@
-"""``benchpool serve``, ``services``, ``service`` and what lets it sleep, stops and removes it."""
+"""``benchpool serve``, ``services``, ``service`` and the commands to sleep, stop and remove."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def until_service(benchpool: Benchpool, name: str, state: str) -> Any:
 
 
 @pytest.mark.slow
-def test_a_program_is_served_changed_put_to_sleep_and_removed(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_service_is_started_changed_slept_and_removed(benchpool: Benchpool, folder: Path) -> None:
     (folder / "answer.py").write_text(SERVER)
     said = benchpool("serve", "files", "--min", "0", "--idle", "10m", "answer.py", "{port}")
     assert said.status == 0, said.err
@@ -77,7 +75,7 @@ def test_a_program_is_served_changed_put_to_sleep_and_removed(
         ((), "benchpool serve NAME"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_service_is_rejected(
     benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
 ) -> None:
     said = benchpool("serve", *words)
@@ -97,7 +95,7 @@ env: {GREETING: "1"}
 
 
 @pytest.mark.slow
-def test_a_file_says_the_same_as_options(benchpool: Benchpool, folder: Path) -> None:
+def test_service_file_equals_options(benchpool: Benchpool, folder: Path) -> None:
     (folder / "answer.py").write_text(SERVER)
     (folder / "service.yaml").write_text(FILE)
     said = benchpool("serve", "-f", str(folder / "service.yaml"))
@@ -128,7 +126,7 @@ def test_a_file_says_the_same_as_options(benchpool: Benchpool, folder: Path) -> 
         ("", (), "is empty"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_place(
+def test_error_in_service_file_has_position(
     folder: Path, capfd: pytest.CaptureFixture[str], text: str, words: tuple[str, ...], refusal: str
 ) -> None:
     (folder / "service.yaml").write_text(text)
@@ -137,7 +135,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(
     assert (status, refusal in said) == (2, True), said
 
 
-def test_the_schema_of_the_file_holds_what_it_takes(folder: Path) -> None:
+def test_service_file_schema_accepts_valid_files(folder: Path) -> None:
     schema = service_documents.schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
@@ -155,9 +153,7 @@ http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_fore
 
 
 @pytest.mark.slow
-def test_a_template_runs_a_script_with_what_its_library_reads(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder: Path) -> None:
     (folder / "demo.py").write_text(AS_GRADIO_DOES)
     said = benchpool("serve", "demo", "--template", "gradio", "demo.py")
     assert said.status == 0, said.err
@@ -176,7 +172,7 @@ def test_a_template_runs_a_script_with_what_its_library_reads(
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_each_template_listens_on_the_loopback_at_the_replicas_port(name: str) -> None:
+def test_template_listens_on_loopback_at_replica_port(name: str) -> None:
     template = TEMPLATES[name]
     said = [*filled(template, "shown", ["--more"]), *template.env.values()]
     assert {"127.0.0.1", "{port}", "shown", "--more"} <= set(said)

@@ -1,4 +1,4 @@
-"""``benchpool submit``: what goes with a job, what comes back, how it exits."""
+"""``benchpool submit``: files sent with a job, returned results, exit status."""
 
 from __future__ import annotations
 
@@ -36,17 +36,13 @@ def train(folder: Path) -> Path:
     return folder / "train.py"
 
 
-def test_a_script_runs_with_the_files_of_the_folder_and_its_own_arguments(
-    benchpool: Benchpool, train: Path
-) -> None:
+def test_script_runs_with_folder_files_and_arguments(benchpool: Benchpool, train: Path) -> None:
     said = benchpool("submit", "--wait", "--gpus", "2", "train.py", "0", "--gpus", "7", "-m", "x")
     assert said.status == 0
     assert said.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
 
 
-def test_a_job_is_sent_after_others_and_says_what_it_waits_for(
-    benchpool: Benchpool, train: Path
-) -> None:
+def test_job_after_another_shows_dependency(benchpool: Benchpool, train: Path) -> None:
     first = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
     second = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
     ids = f"{first['id'][:8]},{second['id']}"
@@ -60,7 +56,7 @@ def test_a_job_is_sent_after_others_and_says_what_it_waits_for(
     assert benchpool("submit", "--after", first["id"], "train.py").status == 3
 
 
-def test_all_cells_of_a_notebook_run_with_the_files_of_the_folder(
+def test_notebook_runs_all_cells_with_folder_files(
     benchpool: Benchpool, train: Path, folder: Path, environ: dict[str, str]
 ) -> None:
     environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
@@ -88,13 +84,13 @@ def test_all_cells_of_a_notebook_run_with_the_files_of_the_folder(
     assert benchpool("submit", "--wait", "crash.ipynb").status == 1
 
 
-def test_wait_exits_as_the_job_did(benchpool: Benchpool, train: Path) -> None:
+def test_wait_exits_with_status_of_job(benchpool: Benchpool, train: Path) -> None:
     said = benchpool("submit", "--wait", "train.py", "41")
     assert said.status == 41
     assert said.err.splitlines()[-1] == "train ended with exit code 41.", "and says why"
 
 
-def test_wait_follows_a_job_through_a_pause_to_its_end(
+def test_wait_follows_job_through_pause(
     service: Served, folder: Path, environ: Mapping[str, str]
 ) -> None:
     program = (
@@ -108,15 +104,15 @@ def test_wait_follows_a_job_through_a_pause_to_its_end(
         (job,) = susan.jobs()
         susan.pause(job.id)
         assert process.stderr is not None
-        assert any("paused" in line for line in process.stderr)  # said before it is resumed
+        assert any("paused" in line for line in process.stderr)  # printed before the job is resumed
         susan.resume(job.id)
     out, _ = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "attempt 2\n")
 
 
 def start(folder: Path, environ: Mapping[str, str], *words: str) -> subprocess.Popen[str]:
-    """Start a command line as a process of its own, which listens to Ctrl-C as in a terminal."""
-    # Where the tests are a background job of a shell, SIGINT is ignored, and that is inherited.
+    """Start a command line as a separate process that handles Ctrl-C as in a terminal."""
+    # A shell's background job ignores SIGINT, and its child processes inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return subprocess.Popen(
@@ -131,15 +127,13 @@ def start(folder: Path, environ: Mapping[str, str], *words: str) -> subprocess.P
         signal.signal(signal.SIGINT, before)
 
 
-def test_results_come_back_beside_the_script(
-    benchpool: Benchpool, train: Path, folder: Path
-) -> None:
+def test_results_are_written_beside_script(benchpool: Benchpool, train: Path, folder: Path) -> None:
     benchpool("submit", "--wait", "--name", "my first", "train.py")
     (found,) = (folder / "benchpool-results").glob("my-first-*/model.txt")
     assert found.read_text() == "trained"
 
 
-def test_a_module_and_a_command_run_too(benchpool: Benchpool, folder: Path) -> None:
+def test_module_and_command_run(benchpool: Benchpool, folder: Path) -> None:
     (folder / "tool.py").write_text("import sys; print(sys.argv[1:])")
     module = benchpool("submit", "--wait", "-m", "tool", "--json", "3")
     command = benchpool("submit", "--wait", "--", "sh", "-c", "echo from $0", "shell")
@@ -147,7 +141,7 @@ def test_a_module_and_a_command_run_too(benchpool: Benchpool, folder: Path) -> N
     assert (command.status, command.out) == (0, "from shell\n")
 
 
-def test_variables_reach_the_job_only_when_they_are_named(
+def test_only_named_variables_reach_job(
     benchpool: Benchpool, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_TERMINAL", "x")
@@ -158,7 +152,7 @@ def test_variables_reach_the_job_only_when_they_are_named(
     assert not any("SECRET_OF_THE_TERMINAL" in line or "TOKEN" in line for line in lines)
 
 
-def test_a_key_makes_a_repeat_harmless(benchpool: Benchpool, train: Path) -> None:
+def test_repeated_key_submits_once(benchpool: Benchpool, train: Path) -> None:
     first, second = (
         benchpool("submit", "--json", "--key", "k", "train.py").json["id"] for _ in range(2)
     )
@@ -170,7 +164,7 @@ def test_a_key_makes_a_repeat_harmless(benchpool: Benchpool, train: Path) -> Non
     assert "Starts" not in said
 
 
-def test_a_key_with_another_script_is_refused_and_nothing_is_sent(
+def test_key_with_another_script_is_rejected_before_upload(
     benchpool: Benchpool, folder: Path, train: Path
 ) -> None:
     first = benchpool("submit", "--json", "--key", "k", "train.py").json["id"]
@@ -183,7 +177,7 @@ def test_a_key_with_another_script_is_refused_and_nothing_is_sent(
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("90m", 5400), ("1h30m", 5400), ("60", 60)])
-def test_a_time_limit_is_written_as_people_write_times(
+def test_time_limit_accepts_human_units(
     benchpool: Benchpool, service: Served, train: Path, written: str, seconds: int
 ) -> None:
     id_ = benchpool("submit", "--json", "--time-limit", written, "train.py").json["id"]
@@ -193,7 +187,7 @@ def test_a_time_limit_is_written_as_people_write_times(
 
 
 @pytest.mark.parametrize("written", ["soon", "0", "90x", "9000d"])
-def test_what_is_no_time_limit_is_refused_with_an_example(
+def test_invalid_time_limit_is_rejected_with_example(
     benchpool: Benchpool, train: Path, written: str
 ) -> None:
     said = benchpool("submit", "--time-limit", written, "train.py")
@@ -201,7 +195,7 @@ def test_what_is_no_time_limit_is_refused_with_an_example(
     assert f"--time-limit is '{written}': give a time such as 90m" in said.err
 
 
-def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, train: Path) -> None:
+def test_json_output_has_declared_keys(benchpool: Benchpool, train: Path) -> None:
     said = benchpool("submit", "--json", "train.py")
     assert list(said.json) == [
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
@@ -212,9 +206,7 @@ def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, tr
     ]  # fmt: skip
 
 
-def test_what_looks_like_a_secret_stays_and_that_is_said(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_possible_secrets_are_excluded_and_reported(benchpool: Benchpool, folder: Path) -> None:
     (folder / ".env").write_text("TOKEN=1")
     said = benchpool("submit", "--wait", "--", "ls", "-a")
     assert ".env" not in said.out.split()
@@ -239,7 +231,7 @@ def test_what_looks_like_a_secret_stays_and_that_is_said(
         (["--env", "NOT_SET_HERE", "train.py"], 2, "--env NOT_SET_HERE=VALUE"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_in_one_sentence(
+def test_unsendable_input_is_rejected_in_one_sentence(
     benchpool: Benchpool, train: Path, folder: Path, words: list[str], status: int, told: str
 ) -> None:
     for name in ("note.ipynb", "run.sh", "../outside.py"):
@@ -252,7 +244,7 @@ def test_what_cannot_be_sent_is_refused_in_one_sentence(
     assert as_json.status == status
 
 
-def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
+def test_interrupted_wait_leaves_job_running(
     service: Served, folder: Path, environ: Mapping[str, str]
 ) -> None:
     program = "print('up', flush=True); input_ = __import__('time').sleep(600)"
@@ -269,7 +261,7 @@ def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
         susan.cancel(job.id)
 
 
-def test_an_import_that_would_fail_is_refused_before_anything_is_sent(
+def test_missing_import_is_rejected_before_upload(
     benchpool: Benchpool, folder: Path, service: Served
 ) -> None:
     (folder / "broken.py").write_text("import os\nimport msgspecc\n")
@@ -279,7 +271,7 @@ def test_an_import_that_would_fail_is_refused_before_anything_is_sent(
         assert [job.id for job in susan.jobs()] == before
     assert said.status == 2
     assert "broken.py, line 2: there is no module `msgspecc` in /" in said.err
-    # What is given to the job counts, and what may be there by then is only told.
+    # A PYTHONPATH passed to the job counts; a path computed by the code only causes a warning.
     (folder / "lib").mkdir()
     (folder / "lib" / "msgspecc.py").write_text("")
     lib = f"PYTHONPATH={folder / 'lib'}"
@@ -292,9 +284,7 @@ def test_an_import_that_would_fail_is_refused_before_anything_is_sent(
     assert "broken.py, line 3: there is no module `msgspecc`" in said.err
 
 
-def test_imports_of_modules_and_notebooks_are_looked_at_too(
-    benchpool: Benchpool, folder: Path
-) -> None:
+def test_imports_of_modules_and_notebooks_are_checked(benchpool: Benchpool, folder: Path) -> None:
     (folder / "part").mkdir()
     (folder / "part" / "train.py").write_text("x = 1\nimport msgspecc\n")
     said = benchpool("submit", "-m", "part.train")
@@ -308,7 +298,7 @@ def test_imports_of_modules_and_notebooks_are_looked_at_too(
     assert (said.status, refused[:40]) == (2, "benchpool: cell 2, line 2: there is no m")
 
 
-def test_of_another_image_it_is_said_that_imports_are_not_checked(
+def test_imports_in_another_image_are_reported_unchecked(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "broken.py").write_text("import msgspecc\n")

@@ -41,7 +41,7 @@ def sweep(benchpool: Benchpool, id_: str) -> dict[str, Any]:
     return dict(json.loads(benchpool("sweep", id_, "--json").out))
 
 
-def test_a_sweep_is_sent_followed_and_shown_with_its_best_first(
+def test_sweep_is_sent_followed_and_shown_best_first(
     benchpool: Benchpool, train: Path, folder: Path
 ) -> None:
     asked = ("--sweep", "lr=1.0, 0.1, 0.5", "--metric", "loss", "--at-once", "2")
@@ -90,7 +90,7 @@ def test_a_sweep_is_sent_followed_and_shown_with_its_best_first(
         (("--sweep", "lr=1,2", "--stop-early", "soon"), "is no STEP or STEP:FACTOR"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_sent(
+def test_invalid_sweep_is_rejected_before_upload(
     benchpool: Benchpool, train: Path, words: tuple[str, ...], refusal: str
 ) -> None:
     said = benchpool("submit", *words, "train.py")
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_sent(
     assert json.loads(benchpool("jobs", "--json").out) == []
 
 
-def test_the_tasks_of_an_array_run_with_their_numbers(benchpool: Benchpool, folder: Path) -> None:
+def test_array_tasks_run_with_their_indexes(benchpool: Benchpool, folder: Path) -> None:
     (folder / "fold.py").write_text(
         "import os, pathlib\n"
         'task = os.environ["SLURM_ARRAY_TASK_ID"]\n'
@@ -119,7 +119,7 @@ def test_the_tasks_of_an_array_run_with_their_numbers(benchpool: Benchpool, fold
     assert texts == {"002": "2 of 3", "004": "4 of 3", "006": "6 of 3"}
 
 
-def test_a_notebook_gets_the_values_in_its_cells(
+def test_notebook_gets_values_in_its_cells(
     benchpool: Benchpool, folder: Path, environ: dict[str, str]
 ) -> None:
     environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel

@@ -1,4 +1,4 @@
-"""Tags: short labels on a job, given when it is sent, by which lists are narrowed."""
+"""Tags: short labels that a job gets at submit, used to filter lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_support.serving import Served
 Benchpool = Callable[..., Any]
 
 
-def test_a_job_keeps_its_tags_and_is_found_by_each(benchpool: Benchpool, folder: Path) -> None:
+def test_job_keeps_tags_and_is_found_by_each(benchpool: Benchpool, folder: Path) -> None:
     sent = benchpool("submit", "--tag", "sweep", "--tag", "lr-3", "--json", "--", "true").json
     benchpool("submit", "--tag", "lr-3", "--name", "other", "--", "true")
     assert sent["tags"] == ["sweep", "lr-3"]
@@ -29,7 +29,7 @@ def test_a_job_keeps_its_tags_and_is_found_by_each(benchpool: Benchpool, folder:
     assert "sweep, lr-3" in benchpool("show", sent["id"]).out
 
 
-def test_over_http_and_in_python(service: Served) -> None:
+def test_tags_work_over_http_and_in_python(service: Served) -> None:
     with service.client("susan") as susan:
         job = susan.submit(JobSubmission(CommandEntry(["true"]), tags=("a",)))
         assert [one.tags for one in susan.jobs(tag="a")] == [("a",)]
@@ -42,7 +42,7 @@ def test_over_http_and_in_python(service: Served) -> None:
 @pytest.mark.parametrize(
     "tags", [["x" * 64], [""], ["a b"], ["a,b"], [str(n) for n in range(17)], "a"], ids=repr
 )
-def test_what_is_no_tag_is_refused_at_the_door(service: Served, tags: object) -> None:
+def test_invalid_tags_are_rejected(service: Served, tags: object) -> None:
     body = {"entry": {"kind": "command", "argv": ["true"]}, "tags": tags}
     headers = {"Authorization": "token susan"}
     answer = direct.post(f"{service.url}/api/v1/jobs", json=body, headers=headers)
@@ -50,13 +50,13 @@ def test_what_is_no_tag_is_refused_at_the_door(service: Served, tags: object) ->
     assert "tags" in answer.json()["error"]["message"]
 
 
-def test_sixteen_of_63_signs_are_taken(service: Served) -> None:
+def test_sixteen_tags_of_63_characters_are_accepted(service: Served) -> None:
     tags = tuple(str(n).rjust(63, "x") for n in range(16))
     with service.client("susan") as susan:
         assert susan.submit(JobSubmission(CommandEntry(["true"]), tags=tags)).tags == tags
 
 
-def test_an_object_of_a_cluster_says_them() -> None:
+def test_training_job_object_carries_tags() -> None:
     spec = as_spec(JobSubmission(CommandEntry(["true"]), tags=("a", "b")), "susan", "n", "p")
     said = msgspec.json.encode(spec)
     assert msgspec.json.decode(said)["tags"] == ["a", "b"]

@@ -1,4 +1,4 @@
-"""``benchpool usage``: what a job used in a terminal; none before its end, and none of others."""
+"""``benchpool usage``: resource use of an ended job of the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.contract import JobUsage, UsageFigure
 from .conftest import Benchpool
 
 
-def test_numbers_change_and_option_stand_below_the_sentence(
+def test_usage_shows_numbers_change_and_option(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     figures = [UsageFigure("GPU busy", "12 %"), UsageFigure("CPUs", "1.0 of 1")]
@@ -30,7 +30,7 @@ def test_numbers_change_and_option_stand_below_the_sentence(
     ]
 
 
-def test_a_job_that_was_not_measured_says_so(benchpool: Benchpool) -> None:
+def test_usage_of_unmeasured_job_is_reported(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--wait", "--json", "--", sys.executable, "-c", "pass").json
     shown = benchpool("usage", sent["id"])
     assert (shown.status, shown.out) == (0, "What it used was not measured.\n")
@@ -42,7 +42,7 @@ def test_a_job_that_was_not_measured_says_so(benchpool: Benchpool) -> None:
     assert "no job" in hidden.err
 
 
-def test_before_its_end_it_is_refused_with_the_state(benchpool: Benchpool) -> None:
+def test_usage_before_end_is_rejected_with_state(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--json", "--", "sleep", "600").json
     refused = benchpool("usage", sent["id"])
     assert refused.status != 0

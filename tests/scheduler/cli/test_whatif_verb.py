@@ -32,7 +32,7 @@ def borrowed(benchpool: Benchpool, service: Served) -> None:
 
 @pytest.fixture
 def swapped(folder: Path) -> Path:
-    """A configuration that gives everything to speech."""
+    """Configuration that gives all GPUs to speech."""
     file = folder / "swapped.yaml"
     text = CONFIGURATION.replace("vision, quota: 2", "vision, quota: 0")
     file.write_text(text.replace("speech, quota: 2", "speech, quota: 4"))
@@ -40,7 +40,7 @@ def swapped(folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("borrowed")
-def test_another_configuration_is_told_by_project_and_job(
+def test_changed_configuration_is_shown_by_project_and_job(
     benchpool: Benchpool, swapped: Path
 ) -> None:
     said = benchpool("whatif", "--config", str(swapped), by="root")
@@ -55,19 +55,19 @@ def test_another_configuration_is_told_by_project_and_job(
 
 
 @pytest.mark.usefixtures("borrowed")
-def test_more_gpus_are_told_as_json(benchpool: Benchpool) -> None:
+def test_added_gpus_are_shown_as_json(benchpool: Benchpool) -> None:
     answer = benchpool("whatif", "--more-gpus", "4", "--gpu-model", "A100", "--json", by="root")
     assert answer.json["after"] == {"gpus": 8, "allocated": 7}
     assert [job["after"]["state"] for job in answer.json["jobs"]] == ["runs"]
 
 
-def test_who_does_not_administer_is_refused(benchpool: Benchpool) -> None:
+def test_non_administrator_is_rejected(benchpool: Benchpool) -> None:
     said = benchpool("whatif", "--more-gpus", "1")
     assert said.status == 3
     assert "administrator" in said.err
 
 
-def test_a_file_that_cannot_be_read_is_named(benchpool: Benchpool, folder: Path) -> None:
+def test_unreadable_file_is_named(benchpool: Benchpool, folder: Path) -> None:
     said = benchpool("whatif", "--config", str(folder / "none.yaml"), by="root")
     assert said.status == 2
     assert "none.yaml cannot be read" in said.err
@@ -106,7 +106,7 @@ def halves(folder: Path) -> str:
     return str(file)
 
 
-def test_a_trace_is_replayed_with_both_quota_sets_without_a_service(
+def test_trace_is_replayed_with_both_quota_sets_without_service(
     benchpool: Benchpool, folder: Path, workload: Path, quotas: Path
 ) -> None:
     said = benchpool(
@@ -123,7 +123,7 @@ def test_a_trace_is_replayed_with_both_quota_sets_without_a_service(
     assert max(len(line) for line in said.out.splitlines()[1:]) <= 80
 
 
-def test_a_trace_with_more_gpus_keeps_its_quotas(
+def test_trace_with_added_gpus_keeps_quotas(
     benchpool: Benchpool, workload: Path, quotas: Path
 ) -> None:
     for pool in (["--gpus", "8"], ["--nodes", "2", "--gpus-per-node", "4"]):
@@ -136,8 +136,8 @@ def test_a_trace_with_more_gpus_keeps_its_quotas(
         assert (answer["jobs"], answer["left_out"]) == (3, 0)
 
 
-def test_a_wait_that_more_gpus_make_longer_is_explained(benchpool: Benchpool, folder: Path) -> None:
-    # Three GPUs for ten hours, four that wait for them, and a short job that goes between.
+def test_longer_wait_with_more_gpus_is_explained(benchpool: Benchpool, folder: Path) -> None:
+    # Three GPUs for ten hours, four that wait for them, and a short job that overtakes.
     trace = folder / "between.csv"
     trace.write_text(
         "submit_s,duration_s,gpus,project\n0,36000,3,vision\n3600,18000,4,vision\n7200,1800,1,vision\n"
@@ -150,7 +150,7 @@ def test_a_wait_that_more_gpus_make_longer_is_explained(benchpool: Benchpool, fo
     assert "Mean wait, h:" not in said.out
 
 
-def test_projects_that_the_configuration_lacks_are_left_out_and_said(
+def test_projects_missing_in_configuration_are_excluded_and_reported(
     benchpool: Benchpool, folder: Path, workload: Path
 ) -> None:
     file = folder / "less.yaml"
@@ -159,7 +159,7 @@ def test_projects_that_the_configuration_lacks_are_left_out_and_said(
     assert "! 1 more jobs are left out" in said.out
 
 
-def test_a_trace_needs_a_pool_and_a_difference(benchpool: Benchpool, workload: Path) -> None:
+def test_trace_requires_pool_and_difference(benchpool: Benchpool, workload: Path) -> None:
     same = benchpool("whatif", "--trace", str(workload), "--gpus", "8")
     assert (same.status, "Nothing would be otherwise" in same.err) == (2, True)
     poolless = benchpool("whatif", "--trace", str(workload), "--more-gpus", "8")
@@ -168,7 +168,7 @@ def test_a_trace_needs_a_pool_and_a_difference(benchpool: Benchpool, workload: P
     assert (both.status, "two workloads" in both.err) == (2, True)
 
 
-def test_the_recorded_history_is_told_after_the_jobs_of_now(benchpool: Benchpool) -> None:
+def test_recorded_history_is_shown_after_current_jobs(benchpool: Benchpool) -> None:
     benchpool("submit", "--wait", "--", "true")
     said = benchpool("whatif", "--more-gpus", "4", "--history", "1", by="root")
     assert said.status == 0
@@ -176,7 +176,7 @@ def test_the_recorded_history_is_told_after_the_jobs_of_now(benchpool: Benchpool
     assert said.out.splitlines()[-1] == "Only looked: nothing was changed."
 
 
-def test_the_recorded_history_is_printed_as_a_trace_and_replayed(
+def test_recorded_history_is_printed_as_trace_and_replayed(
     benchpool: Benchpool, folder: Path
 ) -> None:
     benchpool("submit", "--wait", "--gpus", "2", "--", "true")

@@ -1,4 +1,4 @@
-"""Both clients against the real service: patience, errors, streams, uploads."""
+"""Both clients against the real service: retries, errors, streams, uploads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(program: str) -> JobSubmission:
     return JobSubmission(entry=CommandEntry([sys.executable, "-c", program]))
 
 
-def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
+def test_both_clients_have_equal_methods_and_parameters() -> None:
     def verbs(kind: type) -> dict[str, list[str]]:
         return {
             name: list(inspect.signature(method).parameters)
@@ -49,7 +49,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
     assert verbs(Client) == verbs(AsyncClient)
 
 
-async def test_the_asynchronous_client_follows_a_job_to_its_end(service: Served) -> None:
+async def test_async_client_follows_job_to_end(service: Served) -> None:
     async with AsyncClient(service.credentials("susan")) as susan:
         job = await susan.submit(run("print('hello')"))
         text = "".join([piece.text async for piece in susan.follow_log(job.id)])
@@ -57,12 +57,12 @@ async def test_the_asynchronous_client_follows_a_job_to_its_end(service: Served)
     assert (text, ended.state) == ("hello\n", State.SUCCEEDED)
 
 
-async def test_the_plain_client_works_where_an_event_loop_runs(service: Served) -> None:
+async def test_sync_client_works_inside_event_loop(service: Served) -> None:
     with service.client("susan") as susan:
         assert susan.jobs() == []
 
 
-async def test_uploads_are_checked_against_their_hash(service: Served, tmp_path: Path) -> None:
+async def test_uploads_are_checked_against_hash(service: Served, tmp_path: Path) -> None:
     content = b"x" * 3_000_000
     sha256 = hashlib.sha256(content).hexdigest()
     (tmp_path / "file").write_bytes(content)
@@ -75,7 +75,7 @@ async def test_uploads_are_checked_against_their_hash(service: Served, tmp_path:
 
 
 @pytest.mark.parametrize("later", [b"123", b"1", b"1" + b"2" * 3_000_000])
-async def test_a_file_that_changes_while_it_is_sent_is_named(
+async def test_file_changed_during_upload_is_named(
     service: Served, tmp_path: Path, later: bytes
 ) -> None:
     log = tmp_path / "code" / "train.log"
@@ -92,7 +92,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_named(
         assert await snapshot.upload_async(susan, taken.contents) == 1
 
 
-def test_a_refusal_keeps_its_sentence_code_and_numbers(service: Served) -> None:
+def test_error_keeps_message_code_and_numbers(service: Served) -> None:
     with service.client("hub") as hub, pytest.raises(Refused) as refused:
         hub.reserve(LeaseRequest(user="susan", server="", spawn="s", gpus=2))
     assert refused.value.code == "build-quota"
@@ -100,12 +100,12 @@ def test_a_refusal_keeps_its_sentence_code_and_numbers(service: Served) -> None:
     assert "susan" in refused.value.message
 
 
-def test_an_unknown_token_is_not_authenticated(service: Served) -> None:
+def test_unknown_token_is_not_authenticated(service: Served) -> None:
     with service.client("stranger") as stranger, pytest.raises(NotAuthenticated):
         stranger.jobs()
 
 
-def test_a_service_that_is_away_is_named_with_what_to_do() -> None:
+def test_unreachable_service_is_named_with_remedy() -> None:
     url = "http://127.0.0.1:1/services/benchpool"
     with (
         Client(Credentials(url, "t")) as client,
@@ -114,21 +114,21 @@ def test_a_service_that_is_away_is_named_with_what_to_do() -> None:
         client.status()
 
 
-def test_a_service_of_another_machine_is_nothing_that_its_user_starts() -> None:
+def test_remote_service_error_does_not_advise_benchpool_up() -> None:
     said = not_reachable("https://gpu.example.org/services/benchpool", "refused").message
     assert "benchpool up" not in said
     assert "ask an administrator of the pool" in said
 
 
-def test_what_a_proxy_refuses_has_the_advice_of_its_status() -> None:
+def test_proxy_error_has_advice_for_its_status() -> None:
     for status, kind, advice in ((413, TooLarge, "send less."), (429, TooMany, "in a minute.")):
         refused = answers.error(status, {}, b"<html>", "https://gpu.example.org")
         assert isinstance(refused, kind)
         assert refused.message.endswith(advice)
 
 
-def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
-    port = free_port()  # nobody else comes to it between the two
+def test_retries_outlast_service_restart(tmp_path: Path) -> None:
+    port = free_port()  # no other process uses it between the two
     with served(tmp_path / "state", port=port) as first:
         pass
     answers: list[object] = []
@@ -141,7 +141,7 @@ def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
     assert len(answers) == 1
 
 
-def test_only_what_may_be_repeated_is_sent_again() -> None:
+def test_only_idempotent_requests_are_retried() -> None:
     with answering(503, b"") as credentials, Client(credentials, patience_s=3.0) as client:
         with pytest.raises(Unavailable):
             client.send(Operations.submit.ask(given(run("pass"))))
@@ -151,7 +151,7 @@ def test_only_what_may_be_repeated_is_sent_again() -> None:
         assert len(SEEN) > 2
 
 
-def test_the_patience_for_a_key_has_an_end_and_the_last_cause_is_told() -> None:
+def test_keyed_retries_time_out_with_last_cause() -> None:
     said: list[str] = []
     with (
         answering(503, b"<html>") as credentials,
@@ -163,7 +163,7 @@ def test_the_patience_for_a_key_has_an_end_and_the_last_cause_is_told() -> None:
     assert [text.partition("; ")[2] for text in said] == ["trying again for up to 4 s."]
 
 
-def test_what_waits_for_an_administrator_is_told_at_once() -> None:
+def test_safe_mode_error_is_not_retried() -> None:
     body = b'{"error": {"code": "safe-mode", "message": "Lost.", "field": null, "numbers": {}}}'
     with (
         answering(503, body) as credentials,
@@ -177,7 +177,7 @@ def test_what_waits_for_an_administrator_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("status", "page"), [(404, b"<html>"), (403, b"<html>"), (302, b""), (200, b"<html>")]
 )
-def test_a_page_is_no_answer_to_what_carries_a_key(status: int, page: bytes) -> None:
+def test_html_answer_to_keyed_request_is_retried(status: int, page: bytes) -> None:
     with (
         answering(status, page, refused_after=2) as credentials,
         Client(credentials, keyed_patience_s=60) as client,
@@ -188,14 +188,14 @@ def test_a_page_is_no_answer_to_what_carries_a_key(status: int, page: bytes) -> 
 
 
 SEEN: list[str] = []
-"""Requests to the fixed answer of the running test."""
+"""Requests received by the fixed answer of the running test."""
 
 REFUSAL = b'{"error": {"code": "bad", "message": "Enough.", "field": null, "numbers": {}}}'
 
 
 @contextmanager
 def answering(status: int, body: bytes, refused_after: int = 1_000) -> Iterator[Credentials]:
-    """Serve one fixed answer, as a proxy does whose service is away, and then a refusal of ours."""
+    """Serve a fixed answer, as a proxy without its service, and then a rejection by the service."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -226,10 +226,10 @@ def answering(status: int, body: bytes, refused_after: int = 1_000) -> Iterator[
         (302, {"Location": "/hub/services/benchpool/api/v1/jobs"}, b""),
     ],
 )
-def test_the_hub_in_the_place_of_the_pool_is_a_pool_that_is_away(
+def test_hub_answer_in_place_of_pool_is_unavailable(
     status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """A proxy that was just started anew sends to the Hub what is the pool's."""
+    """A restarted proxy sends requests for the pool to the Hub."""
     found = answers.error(status, headers, body, "http://pool")
     assert isinstance(found, Unavailable)
     assert found.message.startswith("The pool is away: the Hub or a proxy answers at http://pool")
@@ -252,7 +252,7 @@ def test_the_hub_in_the_place_of_the_pool_is_a_pool_that_is_away(
          ServerFault),
     ],
 )  # fmt: skip
-def test_answers_that_are_not_benchpools_become_errors_that_say_so(
+def test_foreign_answers_become_descriptive_errors(
     status: int, body: bytes, error: type[Exception]
 ) -> None:
     with answering(status, body) as credentials, Client(credentials) as client:

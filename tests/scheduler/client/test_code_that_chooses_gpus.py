@@ -1,4 +1,4 @@
-"""Code that chooses its GPUs itself is found, and code that takes what it is given is not."""
+"""Detection of code that selects its own GPUs; code that uses the assigned GPUs is accepted."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ SETS = [
 
 
 @pytest.mark.parametrize(("source", "line", "text"), SETS)
-def test_a_variable_that_names_gpus_is_found_with_its_line(
-    source: str, line: int, text: str
-) -> None:
+def test_gpu_variable_is_found_with_line_number(source: str, line: int, text: str) -> None:
     ((found, said),) = choices(piece_of_source("cell 1", source), 1)
     assert found == line
     assert text in said
@@ -55,7 +53,7 @@ DEVICES = [
 
 
 @pytest.mark.parametrize("source", DEVICES)
-def test_a_device_beyond_the_gpus_asked_for_is_found(source: str) -> None:
+def test_device_beyond_requested_gpus_is_found(source: str) -> None:
     ((line, said),) = choices(piece_of_source("cell 1", source), 2)
     assert (line, said) == (
         1,
@@ -84,17 +82,17 @@ FINE = [
 
 
 @pytest.mark.parametrize("source", FINE)
-def test_code_that_takes_its_gpus_as_given_is_not_warned_of(source: str) -> None:
+def test_code_using_assigned_gpus_has_no_warning(source: str) -> None:
     assert not list(choices(piece_of_source("cell 1", source), 1))
 
 
-def test_numbers_of_a_containers_own_gpus_are_right() -> None:
+def test_gpu_numbers_of_own_container_are_accepted() -> None:
     piece = piece_of_source("cell 1", "os.environ['CUDA_VISIBLE_DEVICES'] = '0,1'")
     assert not list(choices(piece, 2, contained=True))
     assert len(list(choices(piece, 1, contained=True))) == 1
 
 
-def test_warnings_name_the_cell_and_the_file_that_have_them(tmp_path: Path) -> None:
+def test_warnings_name_cell_and_file(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import lib\n")
     (tmp_path / "lib.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
     script = JobSubmission(entry=ScriptEntry("train.py", []))

@@ -1,4 +1,4 @@
-"""Where the service is and which token opens it."""
+"""Discovery of the service address and its token."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ def running(folder: Path, url: str = URL) -> Path:
     return folder
 
 
-def test_what_is_said_goes_before_the_environment(tmp_path: Path) -> None:
+def test_explicit_arguments_override_environment(tmp_path: Path) -> None:
     environ = {"BENCHPOOL_URL": "http://other", "BENCHPOOL_TOKEN": "other"}
     found = discover(environ, url=f"{URL}/", token="said", state=tmp_path)
     assert (found.url, found.token) == (URL, "said")
 
 
-def test_a_notebook_server_uses_its_own_token(tmp_path: Path) -> None:
+def test_notebook_server_uses_its_own_token(tmp_path: Path) -> None:
     environ = {"BENCHPOOL_URL": URL, "JUPYTERHUB_API_TOKEN": "server"}
     assert discover(environ, state=tmp_path).token == "server"
 
 
-def test_a_running_workstation_of_the_same_user_is_found(tmp_path: Path) -> None:
+def test_running_workstation_of_user_is_found(tmp_path: Path) -> None:
     found = discover({"BENCHPOOL_STATE": str(running(tmp_path / "s"))})
     assert (found.url, found.token) == (URL, "from-the-file")
 
 
-def test_the_token_of_another_hub_is_not_sent_to_a_running_workstation(tmp_path: Path) -> None:
+def test_token_of_another_hub_is_not_sent_to_workstation(tmp_path: Path) -> None:
     environ = {"JUPYTERHUB_API_TOKEN": "of another hub"}
     assert discover(environ, state=running(tmp_path / "s")).token == "from-the-file"
 
 
-def test_the_token_of_a_workstation_is_not_sent_elsewhere(tmp_path: Path) -> None:
+def test_workstation_token_is_not_sent_elsewhere(tmp_path: Path) -> None:
     state = running(tmp_path / "s")
     assert discover({"BENCHPOOL_URL": URL}, state=state).token == "from-the-file"
     with pytest.raises(NotAuthenticated):
         discover({"BENCHPOOL_URL": "http://elsewhere"}, state=state)
 
 
-def test_nothing_known_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_credentials_show_remedy(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="benchpool up"):
         discover({}, state=tmp_path)
 
 
-def test_a_damaged_file_says_so(tmp_path: Path) -> None:
+def test_damaged_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "up.json").write_text("{")
     with pytest.raises(Unavailable, match="damaged"):
         discover({}, state=tmp_path)
 
 
-def test_who_cannot_read_the_token_uses_one_of_their_own(tmp_path: Path) -> None:
+def test_explicit_token_replaces_unreadable_token(tmp_path: Path) -> None:
     state = running(tmp_path / "s")
     (state / "admin-token").unlink()
     with pytest.raises(NotAuthenticated, match=r"\(No such file .*\): give --url, and --token"):
@@ -70,16 +70,16 @@ def test_who_cannot_read_the_token_uses_one_of_their_own(tmp_path: Path) -> None
     assert discover({}, state=state, url=URL, token="own").token == "own"
 
 
-def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_url_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         discover({}, url="hub.example", token="t", state=tmp_path)
 
 
-def test_a_token_is_never_printed() -> None:
+def test_token_is_never_printed() -> None:
     assert "canary" not in repr(Credentials(URL, "canary"))
 
 
-def test_the_only_one_that_runs_elsewhere_is_found_and_of_several_the_choice_is_said(
+def test_single_workstation_elsewhere_is_found_and_several_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "usual"))
@@ -90,7 +90,7 @@ def test_the_only_one_that_runs_elsewhere_is_found_and_of_several_the_choice_is_
     assert discover({}).source == str(first)
     assert folder_of_running({}) == first
     with pytest.raises(Unavailable, match="No benchpool runs from"):
-        discover({"BENCHPOOL_STATE": str(tmp_path / "none")})  # named, and not another one instead
+        discover({"BENCHPOOL_STATE": str(tmp_path / "none")})  # explicit, without fallback
     elsewhere.remember(second)
     with pytest.raises(Unavailable, match="2 benchpools run here") as several:
         discover({})
@@ -107,7 +107,7 @@ def test_the_only_one_that_runs_elsewhere_is_found_and_of_several_the_choice_is_
 
 
 def start_at(folder: Path) -> Path:
-    """Write what a start that is this very process leaves in its state folder."""
+    """Write the state folder of a workstation that runs as this process."""
     running(folder)
     said = json.loads((folder / "up.json").read_text())
     said |= {"pid": os.getpid(), "process": identity(os.getpid())}

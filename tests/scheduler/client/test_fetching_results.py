@@ -1,4 +1,4 @@
-"""Results that a job has sent come into the folder that it could not reach itself."""
+"""Results that a job has sent are fetched into the folder that it could not write."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def job(service: Served) -> str:
         return susan.submit(JobSubmission(entry=CommandEntry(["true"]), workers=2)).id
 
 
-async def test_what_all_workers_sent_comes_together_in_one_folder(
+async def test_results_of_all_workers_are_merged_in_one_folder(
     service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path
 ) -> None:
     runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"model.bin": LARGE, "log/a.txt": b"a"})
@@ -67,16 +67,14 @@ async def test_what_all_workers_sent_comes_together_in_one_folder(
     assert again == found
 
 
-def test_where_nothing_was_sent_no_folder_is_made(
-    service: Served, job: str, tmp_path: Path
-) -> None:
+def test_missing_results_create_no_folder(service: Served, job: str, tmp_path: Path) -> None:
     with service.client("susan") as susan:
         assert results.fetch(susan, job, tmp_path / "here") == []
     assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.parametrize("name", ["../out.txt", "/tmp/benchpool-out.txt", "away/out.txt"])
-def test_what_reaches_out_of_the_folder_is_refused_before_anything_is_written(
+def test_path_outside_folder_is_rejected_before_writing(
     service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path, name: str
 ) -> None:
     here, elsewhere = tmp_path / "a" / "here", tmp_path / "elsewhere"
@@ -112,7 +110,7 @@ def header(**facts: Any) -> bytes:
 
 
 def nested() -> bytes:
-    """Return headers of long names, each for the next one."""
+    """Return headers of long names, nested in each other."""
     about = tarfile.TarInfo("././@LongLink")
     about.type, about.size = tarfile.GNUTYPE_LONGNAME, 2
     return (about.tobuf() + b"a".ljust(512, b"\0")) * 20_000
@@ -136,7 +134,7 @@ SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize
         pytest.param(nested(), "headers nested too deep", id="nested headers"),
     ],
 )
-def test_a_broken_archive_is_a_sentence_and_takes_no_room(
+def test_broken_archive_is_reported_and_leaves_no_files(
     service: Served,
     runtime: ScriptedRuntime,
     job: str,
@@ -153,7 +151,7 @@ def test_a_broken_archive_is_a_sentence_and_takes_no_room(
     assert sum(laid) < len(archive) + 1
 
 
-def test_no_help_of_a_newer_python_is_needed(
+def test_extraction_works_without_extractall(
     service: Served,
     runtime: ScriptedRuntime,
     job: str,
@@ -168,7 +166,7 @@ def test_no_help_of_a_newer_python_is_needed(
     assert (tmp_path / "here/deep/a").read_bytes() == b"x"
 
 
-def test_others_do_not_see_them(
+def test_results_are_hidden_from_other_users(
     service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path
 ) -> None:
     runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"a": b"x"})
@@ -177,7 +175,7 @@ def test_others_do_not_see_them(
 
 
 @pytest.mark.parametrize("still_there", [True, False])
-def test_a_terminal_fetches_into_the_folder_that_was_named_at_sending(
+def test_terminal_fetches_into_folder_given_at_submit(
     service: Served, runtime: ScriptedRuntime, tmp_path: Path, still_there: bool
 ) -> None:
     sent_from, here = tmp_path / "sent-from", tmp_path / "here"

@@ -1,4 +1,4 @@
-"""Commands of cells that use files above the folder that travels are found, as Python is."""
+"""Commands in cells that use files above the sent folder are found, as in Python code."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("source", COMMANDS)
-def test_a_command_that_uses_a_file_above_is_found_once(source: str, notebooks: Path) -> None:
+def test_command_using_file_above_is_found_once(source: str, notebooks: Path) -> None:
     whole = source if source.startswith("%%") else f"x = 1\n{source}"
     ((line, text),) = found(whole, notebooks)
     assert line == (1 if source.startswith("%%writefile") else len(whole.split("\n")))
@@ -103,9 +103,9 @@ def test_a_command_that_uses_a_file_above_is_found_once(source: str, notebooks: 
         "get_ipython().run_line_magic('run', 'tool.py')",
     ],
 )
-def test_a_command_that_stays_in_its_folder_is_not_warned_of(source: str, notebooks: Path) -> None:
+def test_command_within_folder_has_no_warning(source: str, notebooks: Path) -> None:
     assert found(source, notebooks) == []
 
 
-def test_lines_of_a_file_in_python_are_no_commands(notebooks: Path) -> None:
+def test_lines_of_python_file_are_no_commands(notebooks: Path) -> None:
     assert found("x = '''\n!cat ../data/x.csv\n'''", notebooks, "tool.py") == []

@@ -1,4 +1,4 @@
-"""Code that uses files above the folder that travels is found, with what to do."""
+"""Code that uses files above the sent folder is found, with advice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READS = [
 
 
 @pytest.mark.parametrize("source", READS)
-def test_a_file_above_is_found_with_what_to_do(source: str, notebooks: Path) -> None:
+def test_file_above_folder_is_found_with_advice(source: str, notebooks: Path) -> None:
     assert found(f"x = 1\n{source}", notebooks) == [
         (
             2,
@@ -60,19 +60,19 @@ def test_a_file_above_is_found_with_what_to_do(source: str, notebooks: Path) -> 
         ("root = '../data/' + name", "../data"),
     ],
 )
-def test_a_path_that_is_computed_in_part_is_found(source: str, path: str, notebooks: Path) -> None:
+def test_partly_computed_path_is_found(source: str, path: str, notebooks: Path) -> None:
     ((_, text),) = found(source, notebooks)
     assert text.startswith(f"`{path}` is above the folder notebooks")
 
 
-def test_a_path_from_the_file_of_the_code_needs_no_other_code(notebooks: Path) -> None:
+def test_path_from_code_file_needs_no_code_change(notebooks: Path) -> None:
     source = "open(Path(__file__).resolve().parent.parent / 'data' / 'x.csv')"
     ((_, text),) = found(source, notebooks)
     assert text.endswith(f"run `benchpool submit notebooks/use.py` in {notebooks.parent}")
     assert not found(source, notebooks.parent, "notebooks/use.py"), "it travels with that folder"
 
 
-def test_modules_above_are_found_and_no_other_advice_is_given(notebooks: Path) -> None:
+def test_modules_above_folder_are_found_without_other_advice(notebooks: Path) -> None:
     source = "import sys\nsys.path.append('../common')\nimport helper_fn\n"
     ((line, text),) = found(source, notebooks)
     assert (line, text.split(":")[0]) == (
@@ -86,13 +86,13 @@ def test_modules_above_are_found_and_no_other_advice_is_given(notebooks: Path) -
 
 
 @pytest.mark.parametrize("put", ["sys.path.insert(0, '..')", "sys.path += [str(Path('..'))]"])
-def test_a_package_of_the_folder_above_is_found(put: str, notebooks: Path) -> None:
+def test_package_of_parent_folder_is_found(put: str, notebooks: Path) -> None:
     ((_, text),) = found(f"import sys\n{put}\nfrom pack import x", notebooks)
     assert text.startswith("`pack` in `..` is above the folder notebooks")
     assert text.endswith("with `.` instead of `..` in the code")
 
 
-def test_a_module_of_a_folder_that_travels_is_not_called_missing(notebooks: Path) -> None:
+def test_module_in_sent_folder_is_not_missing(notebooks: Path) -> None:
     (notebooks / "inner" / "deep_fn.py").write_text("")
     (notebooks / "use.py").write_text("import sys\nsys.path.append('inner')\nimport deep_fn\n")
     job = JobSubmission(entry=ScriptEntry("use.py", []))
@@ -114,11 +114,11 @@ def test_a_module_of_a_folder_that_travels_is_not_called_missing(notebooks: Path
         "open(f'{folder}/../data')",
     ],
 )
-def test_code_that_stays_in_its_folder_is_not_warned_of(source: str, notebooks: Path) -> None:
+def test_code_within_folder_has_no_warning(source: str, notebooks: Path) -> None:
     assert found(source, notebooks) == []
 
 
-def test_code_that_is_nested_too_deeply_is_not_warned_of(notebooks: Path) -> None:
+def test_deeply_nested_code_has_no_warning(notebooks: Path) -> None:
     deep = " + ".join(["name"] * 3000)
     (notebooks / "use.py").write_text(f"import sys\nx = open({deep})\nsys.path.append('..')\n")
     job = JobSubmission(entry=ScriptEntry("use.py", []))
@@ -127,7 +127,7 @@ def test_code_that_is_nested_too_deeply_is_not_warned_of(notebooks: Path) -> Non
 
 
 @pytest.mark.parametrize("path", ["../" + "x" * 5000, "../a\\0b"])
-def test_a_path_that_no_file_system_takes_is_not_warned_of(path: str, notebooks: Path) -> None:
+def test_unusable_path_has_no_warning(path: str, notebooks: Path) -> None:
     source = f"import json, sys\nsys.path.append('{path}')\nopen('{path}')\n"
     (notebooks / "use.py").write_text(source)
     job = JobSubmission(entry=ScriptEntry("use.py", []))

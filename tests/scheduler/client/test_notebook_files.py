@@ -1,4 +1,4 @@
-"""Notebook files of every format become the cells that a job runs."""
+"""Notebook files of every format are read as the cells that a job runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_four(*cells: dict[str, Any], minor: int = 5, **metadata: Any) -> dict[str
     return {"nbformat": 4, "nbformat_minor": minor, "metadata": metadata, "cells": list(cells)}
 
 
-def test_a_notebook_of_format_three_is_read_as_its_cells(tmp_path: Path) -> None:
+def test_notebook_format_three_is_read_as_cells(tmp_path: Path) -> None:
     path = written(tmp_path / "old.ipynb", OLD)
     cells = notebooks.read(path).cells
     assert [(each.cell_type, each.source) for each in cells] == [
@@ -57,7 +57,7 @@ def test_a_notebook_of_format_three_is_read_as_its_cells(tmp_path: Path) -> None
     assert cells_of(path) == cells_of(path)
 
 
-def test_metadata_and_attachments_go_along_and_outputs_do_not(tmp_path: Path) -> None:
+def test_metadata_and_attachments_are_sent_without_outputs(tmp_path: Path) -> None:
     own = {"tags": ["parameters"], "mine": 1, "execution": {"iopub.status.busy": "now"}}
     code = {"cell_type": "code", "id": "a", "metadata": own}
     prose = {"cell_type": "markdown", "id": "b", "metadata": {}, "attachments": PICTURE}
@@ -73,7 +73,7 @@ def test_metadata_and_attachments_go_along_and_outputs_do_not(tmp_path: Path) ->
     assert sent["cells"][1]["source"] == "![](attachment:dot.png)"
 
 
-def test_the_kernel_of_a_notebook_is_read_with_it(tmp_path: Path) -> None:
+def test_notebook_kernel_is_read(tmp_path: Path) -> None:
     spec = {"name": "torch-env", "display_name": "Torch", "language": "python"}
     path = written(tmp_path / "book.ipynb", of_four(kernelspec=spec))
     assert notebooks.read(path).kernel == "torch-env"
@@ -95,24 +95,20 @@ def test_the_kernel_of_a_notebook_is_read_with_it(tmp_path: Path) -> None:
         (of_four(kernelspec={"name": "julia-1.11"}), "is written in Julia"),
     ],
 )
-def test_what_is_no_notebook_in_python_is_refused(
-    tmp_path: Path, notebook: object, told: str
-) -> None:
+def test_non_python_notebook_is_rejected(tmp_path: Path, notebook: object, told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         notebooks.read(written(tmp_path / "book.ipynb", notebook))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
-def test_a_notebook_is_read_in_each_encoding_that_json_may_have(
-    tmp_path: Path, encoding: str
-) -> None:
+def test_notebook_is_read_in_every_json_encoding(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "book.ipynb"
     code = {"cell_type": "code", "id": "a", "metadata": {}, "source": "print('ü')"}
     path.write_bytes(json.dumps(of_four(code), ensure_ascii=False).encode(encoding))
     assert [cell.source for cell in notebooks.read(path).cells] == ["print('ü')"]
 
 
-def test_a_notebook_in_another_encoding_is_refused_with_a_command_that_helps(
+def test_other_encoding_is_rejected_with_conversion_command(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "book of mine.ipynb"
@@ -126,7 +122,7 @@ def test_a_notebook_in_another_encoding_is_refused_with_a_command_that_helps(
     assert notebooks.read(path).cells[0].source == "print('café')"
 
 
-def test_a_notebook_that_is_not_there_or_not_json_says_which(tmp_path: Path) -> None:
+def test_missing_or_invalid_notebook_is_distinguished(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file or directory"):
         notebooks.read(tmp_path / "none.ipynb")
     (tmp_path / "book.ipynb").write_text("%%")
@@ -134,7 +130,7 @@ def test_a_notebook_that_is_not_there_or_not_json_says_which(tmp_path: Path) -> 
         notebooks.read(tmp_path / "book.ipynb")
 
 
-def test_cells_that_repeat_an_id_are_all_there(tmp_path: Path) -> None:
+def test_cells_with_repeated_id_are_all_kept(tmp_path: Path) -> None:
     kinds = ("markdown", "code", "code", "markdown", "code")
     cells = [
         {"cell_type": kind, "id": id_, "metadata": {}, "source": str(number)}
@@ -147,7 +143,7 @@ def test_cells_that_repeat_an_id_are_all_there(tmp_path: Path) -> None:
     assert len({cell.id for cell in read}) == 5
 
 
-def test_what_a_notebook_says_of_itself_goes_along(tmp_path: Path) -> None:
+def test_notebook_metadata_is_sent(tmp_path: Path) -> None:
     spec = {"name": "torch-env", "display_name": "Torch", "language": "python"}
     book = of_four(kernelspec=spec, title="Diffusion", authors=[{"name": "susan"}], widgets={})
     sent = json.loads(cells_of(written(tmp_path / "book.ipynb", book)))["metadata"]

@@ -1,4 +1,4 @@
-"""Metadata of a notebook file on their way into a job: what goes along, and how much."""
+"""Metadata of a notebook file: the entries sent with a job, and their size limit."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def nested(levels: int) -> object:
 
 
 @pytest.mark.parametrize("cell", [None, [], "x", {"tags": "abc"}, {"tags": [3]}])
-def test_metadata_that_are_malformed_count_as_none(tmp_path: Path, cell: object) -> None:
+def test_malformed_metadata_is_ignored(tmp_path: Path, cell: object) -> None:
     (made,) = sent(written(tmp_path, {}, cell))["cells"]
     assert made["metadata"] == {"benchpool": {"number": 1}}
 
 
-def test_what_jupyterlab_cannot_read_does_not_go_along(tmp_path: Path) -> None:
+def test_metadata_unreadable_by_jupyterlab_is_dropped(tmp_path: Path) -> None:
     own = {"odd": float("nan"), "ends": [float("inf"), 1.5], "deep": nested(101)}
     made = sent(written(tmp_path, own | {"fits": nested(100)}, own))
     assert made["metadata"]["odd"] is None
@@ -56,7 +56,7 @@ def test_what_jupyterlab_cannot_read_does_not_go_along(tmp_path: Path) -> None:
     assert made["cells"][0]["metadata"].keys() == {"odd", "ends", "benchpool"}
 
 
-def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_excessively_nested_file_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "book.ipynb"
     path.write_text('{"metadata": {"deep": ' + "[" * 200_000 + "]" * 200_000 + '}, "cells": []}')
     with pytest.raises(InvalidInput, match=r"cannot be read as a notebook \(RecursionError\)"):
@@ -81,7 +81,7 @@ def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_notebook_always_names_kernel_and_language(
+def test_notebook_always_names_kernel_and_language(
     tmp_path: Path, own: object, kernel: tuple[str, str], language: object
 ) -> None:
     made = sent(written(tmp_path, own))["metadata"]
@@ -89,7 +89,7 @@ def test_a_notebook_always_names_kernel_and_language(
     assert made["language_info"] == language
 
 
-def test_a_notebook_of_format_three_keeps_its_metadata(tmp_path: Path) -> None:
+def test_notebook_format_three_keeps_metadata(tmp_path: Path) -> None:
     code = {"cell_type": "code", "input": ["1"], "language": "python", "outputs": []}
     cell = {**code, "collapsed": True, "metadata": {"slideshow": {"slide_type": "slide"}}}
     book = {
@@ -107,7 +107,7 @@ def test_a_notebook_of_format_three_keeps_its_metadata(tmp_path: Path) -> None:
     assert made["cells"][0]["metadata"] == kept
 
 
-def test_too_large_metadata_are_refused_with_the_largest_entry(tmp_path: Path) -> None:
+def test_oversized_metadata_is_rejected_with_largest_entry(tmp_path: Path) -> None:
     large = "x" * (MOST_BYTES + 1)
     with pytest.raises(TooLarge) as refused:
         notebooks.read(written(tmp_path, {"plots": large, "title": "a"}))

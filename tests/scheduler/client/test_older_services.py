@@ -1,4 +1,4 @@
-"""What a client says when the service does not know a key, in words that are true of both."""
+"""Client message for a key that the service does not support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BEFORE = json.dumps(
         }
     }
 ).encode()
-"""The answer, byte by byte but for blanks, of the service as it was before ``if_hanging``."""
+"""Answer of the service before ``if_hanging``, byte by byte except for blanks."""
 ASKS = JobSubmission(entry=ScriptEntry("train.py"), if_hanging=IfHanging.REQUEUE)
 
 
@@ -67,7 +67,7 @@ def document(version: str) -> bytes:
     return json.dumps({"openapi": "3.1.0", "info": {"version": version}}).encode()
 
 
-def test_an_older_service_is_named_with_both_versions_and_the_option() -> None:
+def test_older_service_is_named_with_both_versions_and_option() -> None:
     with (
         service(BEFORE, document("0.0.9")) as at,
         Client(at) as client,
@@ -81,14 +81,14 @@ def test_an_older_service_is_named_with_both_versions_and_the_option() -> None:
     assert (refused.value.code, refused.value.field) == ("unknown-key", "if_hanging")
 
 
-async def test_the_notebook_server_and_services_are_told_the_same() -> None:
+async def test_async_client_reports_older_service() -> None:
     with service(BEFORE, document("0.0.9")) as at:
         async with AsyncClient(at) as client:
             with pytest.raises(InvalidInput, match=r"^This service is older \(0\.0\.9\)"):
                 await client.preview(ASKS)
 
 
-def test_where_the_version_cannot_be_read_none_is_said_to_be_older() -> None:
+def test_unreadable_version_is_not_reported_as_older() -> None:
     with (
         service(BEFORE, None) as at,
         Client(at) as client,
@@ -105,14 +105,14 @@ def test_where_the_version_cannot_be_read_none_is_said_to_be_older() -> None:
         ("0.2.0.dev1", "This service (0.2.0.dev1) does not know `if_hanging`"),
     ],
 )
-def test_a_service_that_is_not_older_is_not_called_so(there: str, begins: str) -> None:
+def test_service_not_older_is_not_reported_as_older(there: str, begins: str) -> None:
     failed = InvalidInput("There is no key if_hanging here.", field="if_hanging")
     said = lacking(Operations.submit.call(ASKS), failed, json.loads(document(there)), "0.2.0")
     assert said.message.startswith(begins)
     assert "older" not in said.message
 
 
-def test_a_key_that_this_benchpool_has_not_either_is_left_to_the_service() -> None:
+def test_key_unknown_to_client_keeps_service_message() -> None:
     refusal = BEFORE.replace(b"if_hanging", b"if_flying")
     with (
         service(refusal, document("0.0.9")) as at,

@@ -1,4 +1,4 @@
-"""Parameters of notebooks: what cells declare, and what values may take their place. Pure."""
+"""Parameters of notebooks: declarations in cells, and values that replace them. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def typed(**values: str) -> dict[str, object]:
     return {name: WrittenValue(text) for name, text in values.items()}
 
 
-def test_the_tagged_cell_declares_names_types_defaults_and_help() -> None:
+def test_tagged_cell_declares_names_types_defaults_and_help() -> None:
     found = [each for each in declared([TAGGED, OTHER]) if each.tagged]
     assert [(each.name, each.type, each.default, each.help, each.optional) for each in found] == [
         ("lr", "float", "0.1", "step size", False),
@@ -46,7 +46,7 @@ def test_the_tagged_cell_declares_names_types_defaults_and_help() -> None:
     ]
 
 
-def test_elsewhere_a_constant_that_is_bound_once_is_one_too() -> None:
+def test_constant_assigned_once_is_parameter_without_tag() -> None:
     found = [each.name for each in declared([TAGGED, OTHER]) if not each.tagged]
     assert found == ["seed", "SCALE"], "n counts, lr is the tagged one"
     twice = [
@@ -58,7 +58,7 @@ def test_elsewhere_a_constant_that_is_bound_once_is_one_too() -> None:
     assert declared([JobCell("a", 1, "x = = 1"), JobCell("m", 2, "x = 1", "markdown")]) == ()
 
 
-def test_values_stand_in_a_cell_after_the_tagged_one_and_in_place_of_constants() -> None:
+def test_values_follow_tagged_cell_and_replace_constants() -> None:
     old = JobCell("x", 3, "lr = 9", tags=("injected-parameters",))
     made = with_values([TAGGED, old, OTHER], typed(lr="0.2", name="b'c", seed="8"), "book.ipynb")
     assert [each.id for each in made.cells] == ["p", "injected-parameters", "o"]
@@ -88,7 +88,7 @@ def test_values_stand_in_a_cell_after_the_tagged_one_and_in_place_of_constants()
         ({"path": object()}, "path", "is none"),
     ],
 )
-def test_a_wrong_name_or_type_is_refused_with_the_field(
+def test_wrong_name_or_type_is_rejected_with_field(
     given_: dict[str, object], field: str, said: str
 ) -> None:
     with pytest.raises(InvalidInput, match=said) as refused:
@@ -96,7 +96,7 @@ def test_a_wrong_name_or_type_is_refused_with_the_field(
     assert refused.value.field == f"parameters.{field}"
 
 
-def test_what_is_typed_is_read_by_the_type() -> None:
+def test_typed_text_is_parsed_by_parameter_type() -> None:
     values = typed(lr="1e-3", deep="true", limit="None", sizes="[3]", path="x/y", epochs="4")
     made = with_values([TAGGED], values).values
     assert made == {
@@ -113,13 +113,13 @@ LITERALS = st.recursive(
 
 
 @given(LITERALS)
-def test_a_value_as_python_text_is_that_value(value: object) -> None:
+def test_value_as_python_text_round_trips(value: object) -> None:
     again = eval(written(value), {"__builtins__": {"float": float}})  # noqa: S307
     assert repr(again) == repr(value)
 
 
 @given(st.floats(allow_nan=False) | st.integers())
-def test_a_number_is_read_as_it_was_written(value: float) -> None:
+def test_number_is_read_as_written(value: float) -> None:
     again = read("x", WrittenValue(repr(value)), "float", optional=False, default="")
     assert again == float(value)
 
@@ -136,7 +136,7 @@ def test_recorded_values_are_plain(value: object) -> None:
     st.text(max_size=30),
     st.lists(st.sampled_from(["é = 1", "x = 'ü'; y = 2", "z = -3"]), unique=True),
 )
-def test_only_the_constant_is_replaced(comment: str, lines: list[str]) -> None:
+def test_only_constant_is_replaced(comment: str, lines: list[str]) -> None:
     comment = "".join(sign for sign in comment if sign.isprintable())
     source = "\n".join([*lines, f"k = 1  # {comment}"])
     (made,) = with_values([JobCell("a", 1, source)], {"k": 22}).cells

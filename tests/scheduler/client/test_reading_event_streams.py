@@ -1,4 +1,4 @@
-"""Server-sent events are read alike, however the network cuts them."""
+"""Server-sent events are parsed equally for any chunking by the network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS = [
 ]
 
 
-def test_a_stream_gives_the_same_events_wherever_it_is_cut() -> None:
+def test_stream_yields_same_events_for_any_chunking() -> None:
     for width in range(1, len(STREAM) + 1):
         parser = Parser()
         pieces = [STREAM[at : at + width] for at in range(0, len(STREAM), width)]

@@ -1,4 +1,4 @@
-"""What a terminal checks of a notebook: the cells that a job runs, and no skipped ones."""
+"""Checks of a notebook in the terminal: the cells that a job runs, without skipped cells."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def told(folder: Path, tags: list[str]) -> list[str]:
     return [*(each.where for each in missing), *(each.where for each in warned)]
 
 
-def test_a_skipped_cell_is_not_checked(tmp_path: Path) -> None:
+def test_skipped_cell_is_not_checked(tmp_path: Path) -> None:
     assert told(tmp_path, ["mine"]) == ["cell 1", "cell 1"]
     assert told(tmp_path, ["mine", notebooks.SKIPPED]) == []

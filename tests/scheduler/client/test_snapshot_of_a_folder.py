@@ -1,4 +1,4 @@
-"""Which files travel with a job: ignore files as git reads them, secrets, links, limits."""
+"""Files sent with a job: ignore files as in git, secrets, links, limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def why(snapshot: FolderSnapshot) -> dict[str, str]:
     return {left.path: left.why for left in snapshot.left_out}
 
 
-def test_contents_are_named_by_their_hash_and_executables_stay_so(tmp_path: Path) -> None:
+def test_contents_are_named_by_hash_and_stay_executable(tmp_path: Path) -> None:
     lay(tmp_path, {"run.sh": "echo", "a/data.txt": "1"})
     (tmp_path / "run.sh").chmod(0o755)
     found = take(tmp_path)
@@ -45,7 +45,7 @@ def test_contents_are_named_by_their_hash_and_executables_stay_so(tmp_path: Path
     assert found.bytes == 5
 
 
-def test_environments_caches_and_version_control_stay(tmp_path: Path) -> None:
+def test_environments_caches_and_version_control_are_excluded(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {
@@ -69,9 +69,7 @@ def test_environments_caches_and_version_control_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", [".env", ".env.local", "key.pem", "id_rsa", ".netrc", ".aws/credentials", "a/.npmrc"]
 )
-def test_what_looks_like_a_secret_stays_unless_taken_back_by_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_possible_secrets_are_excluded_unless_included_by_name(tmp_path: Path, name: str) -> None:
     lay(tmp_path, {name: "x", "train.py": ""})
     assert paths(take(tmp_path)) == ["train.py"]
     top = name.split("/")[0] if name.startswith(".aws") else Path(name).name
@@ -79,14 +77,14 @@ def test_what_looks_like_a_secret_stays_unless_taken_back_by_name(
     assert name in paths(take(tmp_path))
 
 
-def test_a_private_key_stays_whatever_its_name(tmp_path: Path) -> None:
+def test_private_key_is_excluded_under_any_name(tmp_path: Path) -> None:
     lay(tmp_path, {"notes.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc", "train.py": ""})
     found = take(tmp_path)
     assert paths(found) == ["train.py"]
     assert why(found) == {"notes.txt": "holds a private key"}
 
 
-def test_our_own_ignore_file_goes_after_gits(tmp_path: Path) -> None:
+def test_benchpool_ignore_file_applies_after_gitignore(tmp_path: Path) -> None:
     lay(
         tmp_path,
         {
@@ -103,25 +101,25 @@ def test_our_own_ignore_file_goes_after_gits(tmp_path: Path) -> None:
     assert paths(found) == [".benchpoolignore", ".gitignore", "deep/out/a", "keep.bin"]
 
 
-def test_ignore_files_above_count_inside_a_repository(tmp_path: Path) -> None:
+def test_ignore_files_above_apply_inside_repository(tmp_path: Path) -> None:
     lay(tmp_path, {".git/HEAD": "", ".gitignore": "*.log\n", "sub/a.log": "", "sub/a.py": ""})
     assert paths(take(tmp_path / "sub")) == ["a.py"]
 
 
-def test_a_named_script_goes_though_a_rule_would_leave_it_out(tmp_path: Path) -> None:
+def test_named_script_is_sent_despite_ignore_rule(tmp_path: Path) -> None:
     lay(tmp_path, {".gitignore": "*.py\n", "train.py": "", "other.py": ""})
     assert paths(take(tmp_path, must=["train.py"])) == [".gitignore", "train.py"]
 
 
 @pytest.mark.parametrize("name", ["missing.py", "../outside.py", "."])
-def test_a_named_script_that_is_no_file_here_is_refused(tmp_path: Path, name: str) -> None:
+def test_missing_named_script_is_rejected(tmp_path: Path, name: str) -> None:
     root = tmp_path / "root"
     lay(tmp_path, {"root/train.py": "", "outside.py": ""})
     with pytest.raises(InvalidInput):
         take(root, must=[name])
 
 
-def test_links_are_followed_inside_the_folder_only(tmp_path: Path) -> None:
+def test_links_are_followed_only_inside_folder(tmp_path: Path) -> None:
     root = tmp_path / "root"
     lay(tmp_path, {"root/data/a.txt": "a", "outside/secret.txt": "s"})
     (root / "link.txt").symlink_to("data/a.txt")
@@ -138,14 +136,14 @@ def test_links_are_followed_inside_the_folder_only(tmp_path: Path) -> None:
     assert why(found)["broken"] == "a broken link"
 
 
-def test_a_named_script_that_is_a_link_out_is_refused(tmp_path: Path) -> None:
+def test_named_script_linking_outside_is_rejected(tmp_path: Path) -> None:
     lay(tmp_path, {"outside.py": "", "root/a.py": ""})
     (tmp_path / "root" / "train.py").symlink_to(tmp_path / "outside.py")
     with pytest.raises(InvalidInput):
         take(tmp_path / "root", must=["train.py"])
 
 
-def test_pipes_and_names_that_cannot_travel_are_left_out_with_their_reason(tmp_path: Path) -> None:
+def test_pipes_and_invalid_names_are_excluded_with_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "new\nline").write_text("")
     (tmp_path / os.fsdecode(b"caf\xe9")).write_text("")
@@ -158,14 +156,14 @@ def test_pipes_and_names_that_cannot_travel_are_left_out_with_their_reason(tmp_p
     }
 
 
-def test_a_file_over_the_limit_is_left_out_with_both_numbers(tmp_path: Path) -> None:
+def test_oversized_file_is_excluded_with_both_sizes(tmp_path: Path) -> None:
     lay(tmp_path, {"big.bin": "x" * 3000, "train.py": ""})
     found = take(tmp_path, limits=SnapshotLimits(file_bytes=2048))
     assert paths(found) == ["train.py"]
     assert why(found)["big.bin"] == "2.9 KiB, the limit for one file is 2.0 KiB"
 
 
-def test_a_folder_over_the_limit_names_the_largest_files(tmp_path: Path) -> None:
+def test_oversized_folder_names_largest_files(tmp_path: Path) -> None:
     lay(tmp_path, {"a.bin": "x" * 3000, "b.bin": "x" * 1000, "c": "x"})
     with pytest.raises(TooLarge) as refused:
         take(tmp_path, limits=SnapshotLimits(total_bytes=2048))
@@ -173,14 +171,14 @@ def test_a_folder_over_the_limit_names_the_largest_files(tmp_path: Path) -> None
     assert refused.value.numbers == {"bytes": 4001, "limit": 2048, "files": 3}
 
 
-def test_too_many_files_are_refused_before_all_are_read(tmp_path: Path) -> None:
+def test_too_many_files_are_rejected_before_reading_all(tmp_path: Path) -> None:
     lay(tmp_path, {f"{number}.txt": "" for number in range(30)})
     with pytest.raises(TooLarge) as refused:
         take(tmp_path, limits=SnapshotLimits(files=10))
     assert refused.value.numbers == {"limit": 10}
 
 
-def test_a_content_that_is_known_is_not_sent_again(service: Served, tmp_path: Path) -> None:
+def test_known_content_is_not_uploaded_again(service: Served, tmp_path: Path) -> None:
     lay(tmp_path / "p", {"a.txt": "same", "b.txt": "same", "c.txt": "other"})
     found = take(tmp_path / "p")
     with service.client("susan") as susan:
@@ -220,7 +218,7 @@ with_git = pytest.mark.skipif(shutil.which("git") is None, reason="compares with
 @given(places=st.sets(PLACES, max_size=8), top=PATTERNS, inner=PATTERNS)
 @example(places={"d.txt/c.log/a"}, top=["*.log", "!d.txt"], inner=[])
 @example(places={"a/b", "a/a/b"}, top=["a/"], inner=["!b"])
-def test_ignore_files_mean_what_git_means(
+def test_ignore_files_match_git(
     tmp_path_factory: pytest.TempPathFactory, places: set[str], top: list[str], inner: list[str]
 ) -> None:
     root = tmp_path_factory.mktemp("repository")
@@ -246,7 +244,7 @@ def test_ignore_files_mean_what_git_means(
 @example(lines=["a[", "[]a]?b", "[!a]", "[[:alpha:]-]", "[b-[:x:]*"])
 @example(lines=["a**/b", "!**/a/**", "ab/**"])
 @example(lines=["b\\ a ", "a\\  ", "?", "\r", "a\x0cb"])
-def test_every_pattern_means_what_git_means(
+def test_every_pattern_matches_git(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str]
 ) -> None:
     root = tmp_path_factory.mktemp("repository")
@@ -255,7 +253,7 @@ def test_every_pattern_means_what_git_means(
     assert paths(take(root)) == as_git_lists(root)
 
 
-def test_what_programs_keep_in_a_home_folder_stays_there(tmp_path: Path) -> None:
+def test_program_files_in_home_folder_are_excluded(tmp_path: Path) -> None:
     for name in (".jupyter/lab/workspaces/default.json", ".local/share/x", ".config/y", "train.py"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A job as a step of a workflow: sent once by its key, ended with the step, told at its end."""
+"""A job as a step of a workflow: sent once per key, ended with the step, reported at its end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def susan(tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
-def test_a_script_runs_with_its_folder_and_its_key_is_one_job(
-    susan: Client, tmp_path: Path
-) -> None:
+def test_script_runs_with_folder_and_key_makes_one_job(susan: Client, tmp_path: Path) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "train.py").write_text("import rates; print('rate', rates.RATE)\n")
@@ -39,7 +37,7 @@ def test_a_script_runs_with_its_folder_and_its_key_is_one_job(
     assert susan.log(first.id).data == b"rate 0.1\n"
 
 
-def test_what_does_not_travel_and_code_that_chooses_gpus_are_logged(
+def test_excluded_files_and_gpu_selection_are_logged(
     susan: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "code"
@@ -53,7 +51,7 @@ def test_what_does_not_travel_and_code_that_chooses_gpus_are_logged(
     susan.wait(job.id)
 
 
-def test_a_failure_says_the_reason_and_the_last_lines(susan: Client) -> None:
+def test_failure_shows_reason_and_last_log_lines(susan: Client) -> None:
     raising = "for at in range(99): print('epoch', at)\nraise ValueError('the data is empty')"
     job = steps.send(susan, WorkflowStep([sys.executable, "-c", raising], "k"))
     why = steps.why_not(susan, susan.wait(job.id))
@@ -65,7 +63,7 @@ def test_a_failure_says_the_reason_and_the_last_lines(susan: Client) -> None:
     assert "epoch 98" in lines
 
 
-def test_a_step_that_is_ended_ends_its_job_and_one_that_has_ended_stays(susan: Client) -> None:
+def test_ended_step_cancels_job_but_keeps_finished_job(susan: Client) -> None:
     job = steps.send(susan, WorkflowStep("sleep 3600", "k"))
     assert steps.cancel(susan, job.id, "Its task was ended.")
     ended = susan.wait(job.id)
@@ -75,7 +73,7 @@ def test_a_step_that_is_ended_ends_its_job_and_one_that_has_ended_stays(susan: C
     assert susan.job(done.id).job.state == "succeeded"
 
 
-def test_following_tells_the_job_and_what_it_writes_up_to_the_end(susan: Client) -> None:
+def test_following_step_logs_states_and_output_to_end(susan: Client) -> None:
     job = steps.send(susan, WorkflowStep("echo hello", "k"))
     told = list(following.follow(susan, job.id))
     assert "".join(each.text for each in told if isinstance(each, LogText)) == "hello\n"
@@ -90,7 +88,7 @@ def test_following_tells_the_job_and_what_it_writes_up_to_the_end(susan: Client)
         (WorkflowStep("true", "k", options={"gpu": 2}), "There is no option gpu, but after, "),
     ],
 )
-def test_what_cannot_be_sent_is_told_before_anything_is(
+def test_unsendable_step_is_rejected_before_upload(
     susan: Client, step: WorkflowStep, said: str
 ) -> None:
     with pytest.raises(InvalidInput, match=said):

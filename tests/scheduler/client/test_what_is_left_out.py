@@ -1,4 +1,4 @@
-"""What does not travel is said with reasons and counts, whatever its names."""
+"""Excluded files are reported with reasons and counts, for any file name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = [
 ]
 
 
-def test_names_with_any_visible_or_invisible_character_travel(tmp_path: Path) -> None:
+def test_names_with_any_character_are_sent(tmp_path: Path) -> None:
     for name in NAMES:
         (tmp_path / name).write_text(name)
     found = take(tmp_path)
@@ -29,7 +29,7 @@ def test_names_with_any_visible_or_invisible_character_travel(tmp_path: Path) ->
     assert found.sentences() == survey(tmp_path).sentences() == []
 
 
-def test_what_is_left_out_is_counted_by_reason_and_named_where_it_is_no_habit(
+def test_exclusions_are_counted_by_reason_and_named_if_unusual(
     tmp_path: Path,
 ) -> None:
     for name in ("train.py", ".env", "a.pyc", "b.pyc", "tab\tname.txt", "large.bin"):
@@ -58,13 +58,13 @@ def test_what_is_left_out_is_counted_by_reason_and_named_where_it_is_no_habit(
     assert survey(tmp_path, limits=limits).sentences() == found.sentences()
 
 
-def test_what_the_caller_names_is_not_counted_as_left_out(tmp_path: Path) -> None:
+def test_file_named_by_caller_is_not_counted_as_excluded(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("x")
     assert take(tmp_path, must=[".env"]).sentences() == []
     assert survey(tmp_path, must=[".env"]).sentences() == []
 
 
-def test_all_are_counted_and_some_are_named(
+def test_all_exclusions_are_counted_and_some_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot, "SAID", 25)

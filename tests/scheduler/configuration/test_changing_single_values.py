@@ -1,4 +1,4 @@
-"""Single values of ``benchpool.yaml`` are set; all else stays as people wrote it."""
+"""Single values of ``benchpool.yaml`` are set; all other text keeps its form."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ policy:
 """
 
 
-def test_one_number_is_one_changed_line() -> None:
+def test_changed_number_changes_one_yaml_line() -> None:
     assert edited(TEXT, [Setting("projects.vision.quota", 6)]) == TEXT.replace(
         "quota: 4", "quota: 6"
     )
 
 
-def test_a_name_in_place_of_a_list_is_answered_with_what_to_write() -> None:
+def test_scalar_for_list_is_rejected_with_correct_form() -> None:
     with pytest.raises(InvalidInput) as refused:
         edited(TEXT, [Setting("projects.speech.members", "joe")])
     advice = "projects.speech.members+=joe"
@@ -49,13 +49,13 @@ def test_a_name_in_place_of_a_list_is_answered_with_what_to_write() -> None:
     assert "members: [joe]" in added, "what it advises does it"
 
 
-def test_a_new_key_of_a_project_comes_before_the_comment_on_the_next() -> None:
+def test_new_project_key_precedes_comment_on_next_project() -> None:
     assert edited(TEXT, [Setting("projects.vision.limit", 8)]) == TEXT.replace(
         "group:staff]\n", "group:staff]\n    limit: 8\n"
     )
 
 
-def test_a_new_project_comes_before_the_comment_on_the_next_section() -> None:
+def test_new_project_precedes_comment_on_next_section() -> None:
     text = edited(
         TEXT,
         [
@@ -69,7 +69,7 @@ def test_a_new_project_comes_before_the_comment_on_the_next_section() -> None:
     )
 
 
-def test_people_come_and_go() -> None:
+def test_members_are_added_and_removed() -> None:
     changed = edited(
         TEXT,
         [
@@ -86,7 +86,7 @@ def test_people_come_and_go() -> None:
     assert "# the bench" in changed
 
 
-def test_what_is_taken_away_takes_no_comment_of_others_along() -> None:
+def test_removal_keeps_unrelated_comments() -> None:
     text = edited(TEXT, [Setting("projects.speech.name")])
     assert [project.name for project in load(text).projects] == ["vision"]
     assert "# for everybody\npolicy:" in text
@@ -94,7 +94,7 @@ def test_what_is_taken_away_takes_no_comment_of_others_along() -> None:
 
 
 @pytest.mark.parametrize("name", ["no", "123", "1e3", "on", "ann lee", "zoë", "a #b", "null"])
-def test_a_name_that_yaml_would_read_otherwise_stays_a_name(name: str) -> None:
+def test_ambiguous_yaml_name_stays_string(name: str) -> None:
     text = edited(
         TEXT,
         [
@@ -126,13 +126,13 @@ def test_a_name_that_yaml_would_read_otherwise_stays_a_name(name: str) -> None:
     ],
     ids=lambda one: one.key if isinstance(one, Setting) else "",
 )
-def test_what_cannot_be_set_says_why(setting: Setting, said: str) -> None:
+def test_unsettable_value_is_rejected_with_reason(setting: Setting, said: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         edited(TEXT, [setting])
     assert said in refused.value.message
 
 
-def test_a_value_that_stands_for_several_is_not_changed_twice() -> None:
+def test_value_shared_by_anchor_is_not_changed() -> None:
     shared = TEXT.replace("[susan, group:staff]", "&all [susan]").replace(
         "for now", "for now\n    members: *all"
     )
@@ -140,7 +140,7 @@ def test_a_value_that_stands_for_several_is_not_changed_twice() -> None:
         edited(shared, [Setting("projects.vision.members", add=["joe"])])
 
 
-def test_the_same_is_said_as_a_command() -> None:
+def test_settings_are_shown_as_command() -> None:
     assert (
         command_of([Setting("projects.my team.members", add=["joe"]), Setting("build.users.ann")])
         == "benchpool config set 'projects.my team.members+=joe' build.users.ann="
@@ -170,7 +170,7 @@ SETTINGS = st.lists(
 
 
 @given(SETTINGS)
-def test_whatever_is_set_comes_out_and_every_comment_stays(settings: list[Setting]) -> None:
+def test_set_value_is_read_back_and_comments_stay(settings: list[Setting]) -> None:
     before = default_configuration("susan", 8)
     text = edited(before, settings)
     load(text)

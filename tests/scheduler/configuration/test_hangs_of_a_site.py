@@ -1,4 +1,4 @@
-"""What ``benchpool.yaml`` says of jobs that hang: its rule, what is wrong, and what changes."""
+"""Hang detection in ``benchpool.yaml``: its rule, errors, and change descriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_scheduler.errors import InvalidInput
 REQUEUES = "{version: 1, hanging: {after_s: 1800, act: requeue}}"
 
 
-def test_nobody_is_watched_unless_it_is_said() -> None:
+def test_hang_detection_is_off_by_default() -> None:
     assert load("version: 1").hanging == HangRule(None, IfHanging.TELL)
     assert load(REQUEUES).hanging == HangRule(1800.0, IfHanging.REQUEUE)
 
@@ -26,13 +26,13 @@ def test_nobody_is_watched_unless_it_is_said() -> None:
         ("{act: kill}", "hanging.act is 'kill'; write tell, requeue, nothing."),
     ],
 )
-def test_what_is_wrong_is_said_with_its_key(said: str, what: str) -> None:
+def test_invalid_value_is_rejected_with_key(said: str, what: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         load(f"version: 1\nhanging: {said}")
     assert what in str(refused.value)
 
 
-def test_a_change_is_told_in_words() -> None:
+def test_change_is_described_in_words() -> None:
     assert compare(load("version: 1"), load(REQUEUES)) == [
         "Jobs that hang: only those that ask for it → after 30 min of silence: requeue."
     ]

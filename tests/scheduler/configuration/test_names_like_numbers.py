@@ -1,4 +1,4 @@
-"""Names that YAML takes for numbers, booleans, dates or null are taken as they are written."""
+"""Names that YAML reads as numbers, booleans, dates or null stay as written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ projects:
 """
 
 
-def test_they_are_the_same_as_keys_in_lists_and_as_names() -> None:
+def test_numeric_names_are_equal_as_keys_and_values() -> None:
     found = load(TEXT)
     assert tuple(found.build.users) == NAMES
     assert [it.name for it in found.projects] == ["no", "2026"]
@@ -33,7 +33,7 @@ def test_they_are_the_same_as_keys_in_lists_and_as_names() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_of_them_is_taken_out_and_the_others_stay_as_they_are(name: str) -> None:
+def test_numeric_name_is_removed_and_rest_kept(name: str) -> None:
     settings = [
         Setting("projects.2026.members", remove=[name]),
         Setting(f"build.users.{name}", 2),
@@ -47,7 +47,7 @@ def test_one_of_them_is_taken_out_and_the_others_stay_as_they_are(name: str) -> 
     assert found.projects[0].members == (name,)
 
 
-def test_objects_of_a_cluster_have_them_too() -> None:
+def test_cluster_objects_accept_numeric_names() -> None:
     again = load(document(objects(TEXT)).text)
     assert [(it.name, it.members, it.leads) for it in again.projects] == [
         (it.name, it.members, it.leads) for it in load(TEXT).projects

@@ -1,4 +1,4 @@
-"""What benchpool.yaml means, and what its errors say."""
+"""Meaning of ``benchpool.yaml`` and its error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ policy: {grace_s: 20, preemptions_per_hour: 2, preemptions_per_day: 5}
 """
 
 
-def test_the_example_of_the_reference_is_read_as_it_says() -> None:
+def test_reference_example_is_read_as_documented() -> None:
     found = load(EXAMPLE)
     research, susan, joe, free = found.projects
     assert (found.build.groups, found.build.users) == ({"staff": 1}, {"susan": 2})
@@ -106,7 +106,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), ERRORS, ids=[text for _, text in ERRORS])
-def test_an_error_names_file_line_key_and_what_to_do(text: str, expected: str) -> None:
+def test_error_names_file_line_key_and_remedy(text: str, expected: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(text, "pool.yaml")
     assert expected in caught.value.message
@@ -114,7 +114,7 @@ def test_an_error_names_file_line_key_and_what_to_do(text: str, expected: str) -
     assert caught.value.code == "configuration"
 
 
-def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -> None:
+def test_children_quota_above_parent_quota_is_warning() -> None:
     found = load(
         "{version: 1, projects: [{name: p, quota: 3}, {name: a, parent: p, quota: 2},"
         " {name: b, parent: p, quota: 2}]}"
@@ -126,7 +126,7 @@ def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -
 
 
 @pytest.mark.parametrize("ring", [False, True])
-def test_a_tree_that_is_too_deep_is_refused_at_once(ring: bool) -> None:
+def test_too_deep_tree_is_rejected_immediately(ring: bool) -> None:
     names = [f"p{i}" for i in range(3000)]
     above = [names[-1] if ring else None, *names]
     lines = [
@@ -137,7 +137,7 @@ def test_a_tree_that_is_too_deep_is_refused_at_once(ring: bool) -> None:
         load("\n".join(["version: 1", "projects:", *lines]))
 
 
-def test_every_guarantee_that_a_bound_makes_void_is_a_warning() -> None:
+def test_guarantee_made_void_by_limit_is_warning() -> None:
     found = load(
         "{version: 1, projects: [{name: p, quota: 9, limit: 6, cpus: {quota: 8}},"
         " {name: a, parent: p, quota: 7, cpus: {quota: 6}},"
@@ -156,7 +156,7 @@ def test_every_guarantee_that_a_bound_makes_void_is_a_warning() -> None:
     )
 
 
-def test_a_parent_without_a_quota_is_guaranteed_the_sum_of_its_childrens() -> None:
+def test_parent_without_quota_gets_sum_of_children() -> None:
     text = (
         "{version: 1, projects: [{name: top}, {name: p, parent: top}, {name: a, parent: p,"
         " quota: 2}, {name: b, parent: p, quota: 3}, {name: zero, quota: 0},"
@@ -172,14 +172,14 @@ def test_a_parent_without_a_quota_is_guaranteed_the_sum_of_its_childrens() -> No
     )
 
 
-def test_a_parent_without_a_quota_counts_the_own_projects_of_its_members() -> None:
+def test_parent_without_quota_counts_personal_projects() -> None:
     found = load("{version: 1, projects: [{name: all, members: ['*'], each: {quota: 2}}]}")
     assert found.projects[0].project.quota == 0
     people = {"ann": set[str](), "joe": set[str]()}
     assert with_personal(found, people).projects[0].project.quota == 4
 
 
-def test_a_reservation_for_a_parent_without_a_quota_comes_on_top_of_the_sum() -> None:
+def test_reservation_adds_to_quota_sum_of_parent() -> None:
     found = load(
         "{version: 1, projects: [{name: p}, {name: a, parent: p, quota: 2}], reservations:"
         " [{name: r, project: p, gpus: 3, from: '2026-01-01 00:00', until: '2026-01-02 00:00'},"
@@ -191,7 +191,7 @@ def test_a_reservation_for_a_parent_without_a_quota_comes_on_top_of_the_sum() ->
     assert [it.project.quota for it in with_reservations(found, begins - 1).projects] == [2, 2]
 
 
-def test_levels_are_called_by_the_last_part_of_their_label_the_widest_first() -> None:
+def test_levels_are_named_by_label_suffix_widest_first() -> None:
     found = load("{version: 1, topology: [topology.kubernetes.io/zone, rack]}")
     assert [level.name for level in found.topology] == ["zone", "rack"]
     assert compare(load("version: 1"), found) == [
@@ -199,7 +199,7 @@ def test_levels_are_called_by_the_last_part_of_their_label_the_widest_first() ->
     ]
 
 
-def test_a_user_name_of_any_signs_survives_the_first_configuration() -> None:
+def test_user_name_with_any_characters_survives_first_configuration() -> None:
     for name in ("susan", "o'neil", "[ann]", "zoë", "- #"):
         found = load(default_configuration(name, 4))
         assert found.build.users == {name: 1}
@@ -207,7 +207,7 @@ def test_a_user_name_of_any_signs_survives_the_first_configuration() -> None:
         assert found.projects[0].project.quota == 3
 
 
-def test_a_comparison_says_who_gets_what() -> None:
+def test_comparison_shows_quota_changes() -> None:
     before = load(EXAMPLE)
     after = load(
         EXAMPLE.replace("users: {susan: 2}", "users: {susan: 1, eve: 1}")
@@ -223,7 +223,7 @@ def test_a_comparison_says_who_gets_what() -> None:
     ]
 
 
-def test_a_comparison_says_what_an_hour_of_a_gpu_costs_now() -> None:
+def test_comparison_shows_changed_gpu_hour_price() -> None:
     before = load("{version: 1, prices: {currency: EUR, gpu_hour: {H200: 2.5, T4: 0.3}}}")
     after = load("{version: 1, prices: {currency: USD, gpu_hour: {H200: 3}}}")
     assert compare(before, after) == [
@@ -235,7 +235,7 @@ def test_a_comparison_says_what_an_hour_of_a_gpu_costs_now() -> None:
 
 @pytest.mark.parametrize("levels", [25, 1_000, 100_000])
 @pytest.mark.parametrize("sign", ["[", "{a: "])
-def test_what_is_nested_too_deeply_is_refused_with_line_and_limit(levels: int, sign: str) -> None:
+def test_too_deep_nesting_is_rejected_with_position_and_limit(levels: int, sign: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         load(f"version: 1\nprojects: {sign * levels}")
     assert refused.value.message == (

@@ -1,4 +1,4 @@
-"""What ``benchpool.yaml`` says of retries: its rules, what is wrong, and what changes."""
+"""Retries in ``benchpool.yaml``: their rules, errors, and change descriptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_scheduler.core.lifecycle.retries import RULES
 from benchpool_scheduler.errors import InvalidInput
 
 
-def test_a_site_changes_single_values_and_the_rest_stays() -> None:
+def test_site_overrides_single_values() -> None:
     retries = load("{version: 1, retries: {gpu_error: {times: 5}, exit_code: {times: 1}}}").retries
     assert retries.rule(EndCause.GPU_ERROR).times == 5
     assert retries.rule(EndCause.GPU_ERROR).avoid_s == RULES[EndCause.GPU_ERROR].avoid_s
@@ -28,13 +28,13 @@ def test_a_site_changes_single_values_and_the_rest_stays() -> None:
         ("{exit_code: {pause_s: -1}}", "retries.exit_code.pause_s is -1"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_key(said: str, what: str) -> None:
+def test_invalid_value_is_rejected_with_key(said: str, what: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         load(f"version: 1\nretries: {said}")
     assert what in str(refused.value)
 
 
-def test_a_change_is_told_in_words() -> None:
+def test_change_is_described_in_words() -> None:
     before = load("version: 1")
     after = load("{version: 1, retries: {gpu_error: {times: 0}, exit_code: {times: 1}}}")
     assert compare(before, after) == [

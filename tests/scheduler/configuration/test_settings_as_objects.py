@@ -1,4 +1,4 @@
-"""A file and the objects of a cluster say the same; what is wrong is said at one of them."""
+"""A file and the objects of a cluster are equivalent; errors are reported at their object."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ reservations:
 """
 
 
-def test_a_file_becomes_objects_that_say_the_same() -> None:
+def test_file_converts_to_equal_objects() -> None:
     found = objects(EXAMPLE)
     assert [one.title for one in found] == [
         "PoolSettings default",
@@ -70,18 +70,18 @@ def test_a_file_becomes_objects_that_say_the_same() -> None:
     assert load(document(reversed(found)).text) == load(EXAMPLE)
 
 
-def test_an_empty_cluster_is_the_default_configuration() -> None:
+def test_empty_cluster_has_default_configuration() -> None:
     assert load(document([]).text) == load("version: 1")
     assert load(document(objects("version: 1")).text) == load("version: 1")
 
 
-def test_what_only_one_machine_has_is_refused_and_not_dropped() -> None:
+def test_single_machine_setting_is_rejected() -> None:
     with pytest.raises(InvalidInput, match=r"line 2: build\.parking is for one machine"):
         objects("version: 1\nbuild: {parking: true}")
     assert objects("version: 1\nbuild: {parking: false}")
 
 
-def test_the_order_of_projects_is_their_age() -> None:
+def test_project_order_follows_creation_time() -> None:
     young = Declared(PROJECTS, "a", ProjectSpec(), created="2026-11-21T10:00:00Z")
     old = Declared(PROJECTS, "b", ProjectSpec(), created="2026-11-20T10:00:00Z")
     first = Declared(PROJECTS, "c", ProjectSpec(order=0), created="2026-11-22T10:00:00Z")
@@ -109,7 +109,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), WRONG, ids=[text for _, text in WRONG])
-def test_what_is_wrong_is_said_at_the_object_it_is_about(wrong: Declared, sentence: str) -> None:
+def test_error_is_reported_at_its_object(wrong: Declared, sentence: str) -> None:
     good = Declared(PROJECTS, "b", ProjectSpec(order=1))
     whole = document([good, wrong])
     with pytest.raises(InvalidInput) as caught:
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_said_at_the_object_it_is_about(wrong: Declared, senten
     assert said.startswith(sentence), said
 
 
-def test_names_that_kubernetes_does_not_take_are_made_into_some_that_it_takes() -> None:
+def test_invalid_kubernetes_names_are_converted() -> None:
     names = ["a b", "a-b", "A B", "", "…", "x" * 90]
     made = [object_name(name) for name in names]
     assert len(set(made)) == len(names)

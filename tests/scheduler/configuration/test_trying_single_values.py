@@ -1,4 +1,4 @@
-"""A what-if of single values reads the same configuration that saving them would."""
+"""A what-if with single values reads the same configuration that saving them would."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_it_is_what_saving_would_put_in_force(settings: tuple[Setting, ...]) -> None:
+def test_trial_equals_saved_configuration(settings: tuple[Setting, ...]) -> None:
     saved = load(edited(TEXT, settings))
     assert attempt(TEXT, settings) == saved
 
 
-def test_a_text_that_cannot_be_changed_by_itself_is_left_to_the_longer_way() -> None:
+def test_text_with_anchors_is_not_tried() -> None:
     alias = "version: 1\nprojects: [{name: a, members: &m [x]}, {name: b, members: *m}]"
     added = [Setting("projects.a.members", add=["joe"])]
     with pytest.raises(InvalidInput, match="it uses anchors"):
@@ -56,14 +56,14 @@ def test_a_text_that_cannot_be_changed_by_itself_is_left_to_the_longer_way() -> 
     assert attempt(alias, added) is None
 
 
-def test_a_name_that_yaml_reads_as_another_number_stays_as_it_is_written() -> None:
+def test_numeric_name_stays_as_written() -> None:
     octal = "version: 1\nbuild: {users: {0123: 1}}"
     tried = attempt(octal, [Setting("build.default", 2)])
     assert tried is not None
     assert tried.build.users == {"0123": 1}
 
 
-def test_what_is_wrong_is_refused() -> None:
+def test_invalid_value_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="quota must be"):
         attempt(TEXT, [Setting("projects.vision.quota", "many")])
     with pytest.raises(InvalidInput, match="no project 'visoin'"):

@@ -1,4 +1,4 @@
-"""Where the GPUs lie that are kept for benches: chosen by the core alone (R3)."""
+"""Choice of the nodes of GPUs reserved for benches, made by the core (R3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ by_node = st.dictionaries(st.sampled_from(NODES), st.integers(0, 5))
 
 
 @given(st.integers(-1, 20), by_node, by_node, st.booleans())
-def test_as_many_are_kept_as_can_be_and_waiting_servers_come_first(
+def test_reserve_is_maximal_and_waiting_servers_come_first(
     gpus: int, there: Mapping[str, int], wanted: Mapping[str, int], lends: bool
 ) -> None:
     usable = {node: there.get(node, 0) for node in NODES}
@@ -29,6 +29,6 @@ def test_as_many_are_kept_as_can_be_and_waiting_servers_come_first(
     )
 
 
-def test_a_node_that_serves_no_benches_keeps_nothing_even_where_a_server_waits_for_it() -> None:
+def test_node_without_benches_reserves_nothing_for_waiting_server() -> None:
     found = lay_out(2, ["a"], lambda _: 4, {"z": 2}, lends=True)
     assert (found.kept, found.called) == ({"a": 2}, {})

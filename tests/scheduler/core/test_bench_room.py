@@ -1,4 +1,4 @@
-"""GPUs kept for benches count for nobody in train, and over-quota work gives them back (R3)."""
+"""GPUs reserved for benches are not available to jobs, and over-quota work returns them (R3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def victims(pool: Snapshot) -> list[tuple[str, str | None, str]]:
     return [(c.job, c.claimant, c.rule) for c in decide(pool).commands if isinstance(c, Preempt)]
 
 
-def test_nothing_starts_on_what_is_kept() -> None:
+def test_reserved_bench_gpus_start_no_job() -> None:
     lab = project("a", 0, weight=1)
     pool = keeping(box(3, [lab], [queued("x", "a", 2), queued("y", "a", 1)]), 1)
     started = [c.job for c in decide(pool).commands if isinstance(c, Start)]
@@ -25,18 +25,18 @@ def test_nothing_starts_on_what_is_kept() -> None:
     assert decide(pool).shares[pool.projects[0].name].fair_share == 2
 
 
-def test_over_quota_work_gives_way_when_too_little_is_free_and_no_more_than_needed() -> None:
+def test_benches_preempt_least_over_quota_work() -> None:
     jobs = [running("a1", "a", 2), running("a2", "a", 1), running("a3", "a", 1)]
     pool = keeping(box(4, [project("a", 2)], jobs), 1)
     assert victims(pool) == [("a3", None, "R3")]
 
 
-def test_work_within_its_quota_does_not_give_way_to_benches() -> None:
+def test_in_quota_work_is_not_preempted_for_benches() -> None:
     jobs = [running("a1", "a", 2), running("b1", "b", 2)]
     pool = keeping(box(4, [project("a", 2), project("b", 1)], jobs), 3)
     assert victims(pool) == [("b1", None, "R3")]
 
 
-def test_non_preemptible_work_does_not_give_way_to_benches() -> None:
+def test_non_preemptible_work_is_not_preempted_for_benches() -> None:
     pool = keeping(box(2, [project("a", 0)], [running("a1", "a", 2, preemptible=False)]), 1)
     assert victims(pool) == []

@@ -1,4 +1,4 @@
-"""Budgets of GPU-hours in virtual time: counted exactly, and known to estimates of starts."""
+"""Budgets of GPU-hours in virtual time: exact counts, and their effect on estimated starts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def budgets(**projects: HourBudget) -> HourBudgets:
     more=st.floats(0, 500),
 )
 @example(steps=[(7501.0, 1)], soft=1.25, more=0.0)
-def test_a_standing_changes_when_the_meter_says_and_not_before(
+def test_budget_state_changes_exactly_at_predicted_time(
     steps: list[tuple[float, int]], soft: float, more: float
 ) -> None:
     meter = HourMeter(budgets(a=HourBudget(soft, soft + more)), 0.0)
@@ -77,12 +77,12 @@ def test_a_standing_changes_when_the_meter_says_and_not_before(
 
 
 def bounds(standing: HourStanding) -> object:
-    """What decisions depend on; being nearly there does not count."""
+    """Return the bounds that decisions depend on, without the warning before a bound."""
     return standing.exhausted, standing.weights, standing.behind
 
 
 @given(st.floats(0, 2), st.floats(0, 900), st.integers(1, 8))
-def test_a_month_begins_anew_with_what_is_held(month: float, used_h: float, gpus: int) -> None:
+def test_new_month_starts_with_held_gpus(month: float, used_h: float, gpus: int) -> None:
     over = HourMeter(
         budgets(a=HourBudget(hard=1000)), 0.0, {("project", "a"): MonthUse(int(used_h * 3.6e6))}
     )
@@ -115,7 +115,7 @@ def starts(snapshot: Snapshot, outlook: HourOutlook | None) -> dict[str, float |
     return {str(name): it.likely_s for name, it in found.items()}
 
 
-def test_what_a_used_up_budget_holds_back_starts_when_the_month_begins() -> None:
+def test_job_over_budget_starts_in_next_month() -> None:
     now_s = 300 * HOUR_S
     snapshot = pool(job("new", A), job("resumed", A, begun=True), gpus=2, now_s=now_s)
     used: dict[AccountKey, MonthUse] = {("project", "a"): MonthUse(over_ms=int(50 * 3.6e6))}
@@ -124,20 +124,20 @@ def test_what_a_used_up_budget_holds_back_starts_when_the_month_begins() -> None
     assert starts(snapshot, None) == {"resumed": 0.0, "new": 0.0}
 
 
-def test_what_runs_uses_the_budget_that_a_later_start_would_need() -> None:
+def test_running_work_uses_budget_of_later_start() -> None:
     now_s = 400 * HOUR_S
     runs = replace(job("runs", A, held="g0"), as_of_s=now_s)
     snapshot = pool(runs, job("next", A), job("other", B), now_s=now_s)
     use = MonthUse(gpus=1, begun_ms=round(now_s * 1000))
     used: dict[AccountKey, MonthUse] = {("project", "research"): use}
     outlook = HourOutlook(budgets(research=HourBudget(hard=10)), used)
-    # In the new month the first of them uses all of it again.
+    # In the new month the first job uses the whole budget again.
     assert starts(snapshot, outlook) == {"next": MONTH_S - now_s}
     free = starts(snapshot, HourOutlook(budgets(research=HourBudget(hard=10.1)), used))
     assert free["next"] == 10 * HOUR_S
 
 
-def test_weights_fall_while_hours_are_used_and_come_back_with_the_month() -> None:
+def test_weights_fall_with_use_and_recover_next_month() -> None:
     standing = HourMeter(
         budgets(a=HourBudget(soft=5)), 0.0, {("project", "a"): MonthUse(int(10 * 3.6e6), gpus=1)}
     )

@@ -1,4 +1,4 @@
-"""Ranges of starts into which four of five fall, whatever the forecasts are like (R22)."""
+"""Calibrated ranges of estimated starts: four of five starts fall into them (R22)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def row_of(known: Calibration, up_to_s: float) -> CalibrationRow:
 @pytest.mark.parametrize(
     "likely_s", [300.0, 2000.0, 10_000.0, 100_000.0], ids=["10min", "1h", "6h", "longer"]
 )
-def test_four_of_five_starts_fall_into_their_range_however_wrong_forecasts_are(
-    bias: float, likely_s: float
-) -> None:
+def test_four_of_five_starts_fall_into_range(bias: float, likely_s: float) -> None:
     chance, known = random.Random(1), Calibration()
     hits = []
     for _ in range(4000):
@@ -43,10 +41,10 @@ def test_four_of_five_starts_fall_into_their_range_however_wrong_forecasts_are(
         known.learn(said, waited)
     newest = hits[1500:]
     assert sum(newest) / len(newest) >= INSIDE
-    assert sum(newest) / len(newest) <= 0.93  # a range that always holds says nothing
+    assert sum(newest) / len(newest) <= 0.93  # a range that always holds is useless
 
 
-def test_ranges_of_what_is_always_right_become_narrow() -> None:
+def test_ranges_narrow_for_accurate_forecasts() -> None:
     known = Calibration()
     said = known.range_of(estimate(1800.0), 0.0)
     for _ in range(3000):
@@ -57,18 +55,18 @@ def test_ranges_of_what_is_always_right_become_narrow() -> None:
     assert said.latest_s - said.earliest_s < 600
 
 
-def test_nothing_known_is_no_estimate() -> None:
+def test_estimate_is_absent_without_knowledge() -> None:
     assert Calibration().range_of(Estimate(5.0, None, None), 0.0) is None
 
 
-def test_a_late_bound_by_a_rule_is_told_as_it_is() -> None:
+def test_rule_bound_is_not_calibrated() -> None:
     raw = Estimate(0.0, 7200.0, 7200.0, basis=Basis(BasisKind.RULES))
     said = Calibration().range_of(raw, 0.0)
     assert said is not None
     assert (said.earliest_s, said.latest_s) == (0.0, 7200.0)
 
 
-def test_a_cancelled_job_counts_only_when_its_range_was_over() -> None:
+def test_cancelled_job_counts_only_after_its_range() -> None:
     known = Calibration()
     followed = FollowedEstimates(known)
     said = known.range_of(estimate(300.0), 0.0)
@@ -80,7 +78,7 @@ def test_a_cancelled_job_counts_only_when_its_range_was_over() -> None:
     assert row_of(known, 600.0) == CalibrationRow(600.0, 1, 0, 0)
 
 
-def test_a_long_wait_is_not_counted_at_every_look() -> None:
+def test_long_wait_is_not_counted_repeatedly() -> None:
     known = Calibration()
     followed = FollowedEstimates(known)
     for at in range(0, 3600, 10):
@@ -91,7 +89,7 @@ def test_a_long_wait_is_not_counted_at_every_look() -> None:
     assert row_of(known, 600.0).starts <= 3600 / AGAIN_S
 
 
-def test_what_was_learned_survives_as_plain_data() -> None:
+def test_calibration_survives_as_plain_data() -> None:
     known, again = Calibration(), Calibration()
     for waited in (10.0, 300.0, 5000.0):
         said = known.range_of(estimate(300.0), 0.0)

@@ -1,4 +1,4 @@
-"""Whether a job will have ended by its deadline: one judgement for every state of knowledge."""
+"""Verdicts on deadlines for every state of knowledge."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LITERAL = [
 
 
 @pytest.mark.parametrize(("hours", "start", "length", "state", "said"), LITERAL)
-def test_each_state_of_knowledge_has_its_state_and_sentence(
+def test_each_knowledge_state_has_deadline_state_and_sentence(
     hours: float, start: RunStart, length: RunLength, state: str, said: str
 ) -> None:
     found = judge_open(hours * HOUR, start, length, 0.0)
@@ -67,11 +67,11 @@ def test_each_state_of_knowledge_has_its_state_and_sentence(
     ("ended", "well", "state"),
     [(1, True, "met"), (2, True, "met"), (3, True, "missed"), (1, False, "missed")],
 )
-def test_what_has_ended_met_its_deadline_or_missed_it(ended: float, well: bool, state: str) -> None:
+def test_ended_job_met_or_missed_deadline(ended: float, well: bool, state: str) -> None:
     assert judge_ended(2 * HOUR, ended * HOUR, well=well).state == state
 
 
-def test_the_table_has_every_state_and_every_end() -> None:
+def test_table_covers_every_state_and_end() -> None:
     assert set(STATES.values()) == set(DeadlineState)
     assert list(map(str, DeadlineState)) == list(map(str, DeadlineOutlook))
     ends = product((Phase.DONE, Phase.GONE), (Falls.BEFORE, Falls.AFTER))
@@ -90,7 +90,7 @@ def known(draw: st.DrawFn) -> tuple[RunStart, RunLength]:
 
 @given(known(), instants, st.data())
 @settings(max_examples=examples(300), deadline=None)
-def test_an_end_inside_the_range_is_never_contradicted(
+def test_verdict_never_contradicts_end_inside_range(
     what: tuple[RunStart, RunLength], deadline: float, data: st.DataObject
 ) -> None:
     start, length = what
@@ -113,14 +113,14 @@ ORDER = (DeadlineState.WILL_BE_MISSED, DeadlineState.AT_RISK, DeadlineState.WILL
 
 @given(known(), instants, instants)
 @settings(max_examples=examples(300), deadline=None)
-def test_a_later_deadline_never_makes_it_worse(
+def test_later_deadline_never_worsens_verdict(
     what: tuple[RunStart, RunLength], deadline: float, later: float
 ) -> None:
     found = [judge_open(at, *what, 0.0).state for at in (deadline, deadline + later)]
     assert ORDER.index(found[0]) <= ORDER.index(found[1])
 
 
-def test_the_pace_of_a_job_goes_before_what_was_learned_and_that_before_its_time_limit() -> None:
+def test_job_progress_precedes_history_and_time_limit() -> None:
     learned = Expectation(60.0, 90.0, 600.0, "pool", 5.0)
     by_pace = length_of(learned, 0.0, 900.0, 100.0)
     assert by_pace.basis is LengthBasis.PACE

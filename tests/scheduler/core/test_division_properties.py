@@ -1,4 +1,4 @@
-"""What the division into fair shares promises, for any projects (R4, R5)."""
+"""Properties of the division into fair shares, for any projects (R4, R5)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,14 @@ siblings = st.lists(
 
 
 @given(amounts, siblings)
-def test_nothing_is_lost_and_nothing_is_made(total: int, parts: list[Demand]) -> None:
+def test_division_neither_loses_nor_creates_gpus(total: int, parts: list[Demand]) -> None:
     shares, rest = divide(total, parts)
     guaranteed = sum(min(total if c.quota is None else c.quota, c.most) for c in parts)
     assert sum(shares) + rest == max(total, guaranteed)
 
 
 @given(amounts, siblings)
-def test_everyone_gets_its_quota_and_nobody_more_than_it_can_use(
-    total: int, parts: list[Demand]
-) -> None:
+def test_shares_cover_quota_and_never_exceed_demand(total: int, parts: list[Demand]) -> None:
     shares, _ = divide(total, parts)
     for share, sibling in zip(shares, parts, strict=True):
         quota = total if sibling.quota is None else sibling.quota
@@ -41,18 +39,14 @@ def test_everyone_gets_its_quota_and_nobody_more_than_it_can_use(
 
 
 @given(amounts, siblings)
-def test_something_is_left_only_when_nobody_with_a_weight_wants_more(
-    total: int, parts: list[Demand]
-) -> None:
+def test_surplus_remains_only_without_weighted_demand(total: int, parts: list[Demand]) -> None:
     shares, rest = divide(total, parts)
     hungry = [c for s, c in zip(shares, parts, strict=True) if c.weight > 0 and s < c.most]
     assert rest == 0 or not hungry
 
 
 @given(amounts, siblings)
-def test_lower_priority_gets_surplus_only_when_higher_priority_is_content(
-    total: int, parts: list[Demand]
-) -> None:
+def test_lower_priority_gets_surplus_after_higher_priority(total: int, parts: list[Demand]) -> None:
     shares, _ = divide(total, parts)
     hungry = [c.priority for s, c in zip(shares, parts, strict=True) if c.weight > 0 and s < c.most]
     for share, sibling in zip(shares, parts, strict=True):
@@ -62,7 +56,7 @@ def test_lower_priority_gets_surplus_only_when_higher_priority_is_content(
 
 
 @given(amounts, siblings, st.data())
-def test_a_larger_weight_never_gets_less(
+def test_larger_weight_never_gets_less(
     total: int, parts: list[Demand], data: st.DataObject
 ) -> None:
     if not parts:
@@ -80,7 +74,7 @@ def test_scaling_all_weights_changes_nothing(total: int, parts: list[Demand]) ->
 
 
 @given(st.integers(1, 20), st.integers(1, 4))
-def test_double_weight_gets_double_surplus_to_within_one_gpu(total: int, weight: int) -> None:
+def test_double_weight_gets_double_surplus_within_one_gpu(total: int, weight: int) -> None:
     one = Demand(quota=0, limit=None, weight=weight, priority=0, demand=100)
     two = replace(one, weight=2 * weight)
     (small, large), rest = divide(total, [one, two])
@@ -89,7 +83,7 @@ def test_double_weight_gets_double_surplus_to_within_one_gpu(total: int, weight:
 
 
 @given(amounts, siblings)
-def test_who_asks_for_nothing_does_not_count(total: int, parts: list[Demand]) -> None:
+def test_project_without_demand_does_not_count(total: int, parts: list[Demand]) -> None:
     idle = Demand(quota=5, limit=None, weight=7.0, priority=2, demand=0)
     shares, rest = divide(total, [*parts, idle])
     assert (shares[:-1], rest) == divide(total, parts)

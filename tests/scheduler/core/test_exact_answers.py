@@ -1,9 +1,9 @@
-"""One claim on a tiny full pool, against all sets of victims tried one by one (R15-R19).
+"""One claim on a tiny full pool, compared with all sets of victims by exhaustive search (R15-R19).
 
-A lawful set takes its victims one after the other, each while its own project is above its due, and
-leaves none of them the right to come back; it suffices when the claimant then has a place, and no
-part of it suffices. The core does not search (a pass is bounded), so it may find a set that loses
-more than the best one, or disturbs more people: how often is counted and bounded here.
+A valid set takes its victims one after another, each while its own project is above its due. It
+gives no victim the right to reclaim. It suffices when the claimant then has a place and no subset
+suffices. The core does not search, because a pass is bounded. It may therefore find a set that
+loses more than the best one, or disturbs more users. These tests count and bound how often.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from benchpool_support.reference.places import startable
 from benchpool_support.reference.shares import fair_shares
 from benchpool_support.tiny_claims import CLAIM, tiny_claims
 
-pytestmark = pytest.mark.slow  # it takes many examples to say how often something happens
+pytestmark = pytest.mark.slow  # many examples are needed to measure frequencies
 
 MOST_PIECES = 8
-"""Pools in which more could be taken are left out: every set of pieces is tried."""
+"""Limit of pieces that can be taken: larger pools are skipped, because every set is tried."""
 
 
 @dataclass
 class Tried:
-    """What came of the claims of many pools."""
+    """Outcomes of the claims of many pools."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     excess: list[float] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Tried:
 
 
 def gpus_given(pool: Snapshot) -> frozenset[GpuId]:
-    """Return the GPUs that are taken from others for the claim; none when nobody loses any."""
+    """Return the GPUs taken from victims for the claim, or an empty set."""
     plan = decide(pool)
     return frozenset(
         gpu
@@ -60,12 +60,12 @@ def gpus_given(pool: Snapshot) -> frozenset[GpuId]:
 
 
 def gpus_of(victims: Victims) -> frozenset[GpuId]:
-    """Return the GPUs that a set of victims gives."""
+    """Return the GPUs that a set of victims releases."""
     return frozenset(g for workers in taken(victims).values() for w in workers for g in w.gpus)
 
 
 def judge(pool: Snapshot, tried: Tried) -> None:
-    """Compare one decision with all possible ones."""
+    """Compare one decision with all possible decisions."""
     claim = job_named(pool, CLAIM)
     if startable(pool, claim, claim.spec.least_workers) or len(pieces(pool)) > MOST_PIECES:
         return
@@ -97,7 +97,7 @@ def judge(pool: Snapshot, tried: Tried) -> None:
 
 
 def try_many(examples: int, *, equally_fair: bool, equal_progress: bool = False) -> Tried:
-    """Judge so many random pools."""
+    """Judge this number of random pools."""
     tried = Tried()
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
@@ -109,8 +109,8 @@ def try_many(examples: int, *, equally_fair: bool, equal_progress: bool = False)
     return tried
 
 
-def test_a_claim_is_met_by_a_lawful_set_of_victims_of_which_none_can_be_spared() -> None:
-    """R15-R18: none of some 180 rightful claims is missed, and none takes too much."""
+def test_claim_is_met_by_lawful_minimal_victim_set() -> None:
+    """R15-R18: of about 180 valid claims none is missed, and none takes too much."""
     outcomes = try_many(1200, equally_fair=False).outcomes
     assert outcomes["met"] > 100
     assert outcomes["none is lawful"] > 100
@@ -118,8 +118,10 @@ def test_a_claim_is_met_by_a_lawful_set_of_victims_of_which_none_can_be_spared()
     assert outcomes["not minimal"] == 0
 
 
-def test_of_equally_fair_sets_nearly_always_the_one_that_loses_least_is_taken() -> None:
-    """R18: not searching costs at most one claim in a hundred more, and half a percent in all."""
+def test_cheapest_of_equally_fair_victim_sets_is_chosen() -> None:
+    """R18: at most 1 % of the claims lose more than the best set; the mean excess is below 0.5
+    %.
+    """
     tried = try_many(1200, equally_fair=True)
     assert len(tried.excess) > 150
     assert tried.outcomes["missed"] == 0
@@ -127,8 +129,8 @@ def test_of_equally_fair_sets_nearly_always_the_one_that_loses_least_is_taken() 
     assert sum(tried.excess) <= 0.005 * len(tried.excess)
 
 
-def test_of_sets_that_lose_equally_nearly_always_the_one_with_fewest_jobs_and_people_goes() -> None:
-    """R18: at most one claim in two hundred stops one job more, or disturbs one person more."""
+def test_equal_loss_victim_set_nearly_always_disturbs_fewest() -> None:
+    """R18: at most 1 of 200 claims stops one job more, or disturbs one user more."""
     tried = try_many(1500, equally_fair=True, equal_progress=True)
     assert len(tried.excess) > 300
     assert tried.more_disturbed <= 0.005 * len(tried.excess)

@@ -11,8 +11,8 @@ from benchpool_support.boxes import node, pool_of, project, queued, running
 from benchpool_support.plans import preempts
 
 
-def test_a_gang_that_gives_way_to_benches_takes_up_no_promise_to_grow() -> None:
-    """R3: benches need both of its GPUs, and a third one was promised to it elsewhere."""
+def test_gang_preempted_for_benches_does_not_grow() -> None:
+    """R3: benches need both of its GPUs, and a third GPU elsewhere was promised to it."""
     nodes = [node("box", 2, kept=2), node("m", 1)]
     pool = pool_of(nodes, [project("p")], [running("gang", "p", workers=2)])
     gang = replace(
@@ -28,8 +28,8 @@ def test_a_gang_that_gives_way_to_benches_takes_up_no_promise_to_grow() -> None:
     assert violations(pool, plan) == ()
 
 
-def test_a_job_that_grows_in_this_pass_is_not_moved_in_it() -> None:
-    """R18: the large job waits for a pass in which the small one only moves, or has grown."""
+def test_growing_job_is_not_moved_in_same_pass() -> None:
+    """R18: the large job waits until a pass in which the small job only moves, or has grown."""
     nodes = [node("a", 3), node("b", 2), node("c", 1)]
     jobs = [
         running("beside", "p", on="b"),

@@ -1,4 +1,4 @@
-"""Inside a node GPUs are chosen by their links and the CPU socket (R12)."""
+"""GPUs within a node are chosen by their links and the CPU socket (R12)."""
 
 from __future__ import annotations
 
@@ -52,33 +52,33 @@ def job(name: str, gpus: int) -> JobFacts:
     return JobFacts(JobId(name), ProjectName("vision"), spec=JobSpec(gpus=gpus))
 
 
-def test_two_gpus_are_a_linked_pair() -> None:
+def test_two_gpus_are_linked() -> None:
     assert gpus_started(PAIRS, job("one", 1), job("two", 2)) == [["0"], ["2", "3"]]
 
 
-def test_a_single_gpu_is_taken_from_a_pair_that_is_broken_already() -> None:
+def test_single_gpu_comes_from_broken_pair() -> None:
     held = (Worker(NodeName("box"), (GpuId("5"),)),)
     busy = replace(job("busy", 1), activity=Activity.RUNNING, held=held)
     assert gpus_started(PAIRS, busy, job("one", 1)) == [["4"]]
 
 
-def test_without_links_a_job_stays_on_one_socket() -> None:
+def test_job_without_links_stays_on_one_socket() -> None:
     started = gpus_started((), job("one", 1), job("four", 4), job("three", 3), sockets=SOCKETS)
     assert started == [["0"], ["4", "5", "6", "7"], ["1", "2", "3"]]
 
 
-def test_where_all_links_are_equal_the_socket_decides() -> None:
+def test_socket_decides_between_equal_links() -> None:
     equal = tuple((1,) * 8 for _ in range(8))
     started = gpus_started(equal, job("one", 1), job("four", 4), sockets=SOCKETS)
     assert started == [["0"], ["4", "5", "6", "7"]]
 
 
-def test_a_link_outweighs_the_socket() -> None:
+def test_link_outweighs_socket() -> None:
     across = tuple(tuple(int(a + 4 == b or b + 4 == a) for b in range(8)) for a in range(8))
     assert gpus_started(across, job("two", 2), sockets=SOCKETS) == [["0", "4"]]
 
 
-def test_without_links_the_lowest_positions_are_taken() -> None:
+def test_lowest_positions_are_taken_without_links() -> None:
     assert gpus_started((), job("two", 2), job("three", 3)) == [["0", "1"], ["2", "3", "4"]]
 
 
@@ -87,7 +87,7 @@ def total(links: tuple[tuple[int, ...], ...], some: int) -> int:
 
 
 @given(st.integers(1, EIGHT), st.integers(1, 8), st.sampled_from([PAIRS, CUBE]))
-def test_no_set_of_the_size_is_closer(
+def test_chosen_set_is_closest_of_its_size(
     free: int, count: int, links: tuple[tuple[int, ...], ...]
 ) -> None:
     count = min(count, free.bit_count())
@@ -99,7 +99,7 @@ def test_no_set_of_the_size_is_closer(
 
 
 @given(st.integers(1, (1 << 16) - 1), st.integers(1, 16))
-def test_in_a_large_node_whole_groups_are_found(free: int, count: int) -> None:
+def test_whole_groups_are_found_in_large_node(free: int, count: int) -> None:
     groups = tuple(tuple(int(a // 4 == b // 4) for b in range(16)) for a in range(16))
     count = min(count, free.bit_count())
     chosen = choose(groups, (), 0, free, count)
@@ -110,7 +110,7 @@ def test_in_a_large_node_whole_groups_are_found(free: int, count: int) -> None:
 
 
 @given(st.integers(1, EIGHT), st.integers(1, EIGHT), st.integers(1, 4))
-def test_gpus_that_are_held_already_draw_their_neighbours(held: int, free: int, more: int) -> None:
+def test_held_gpus_attract_their_neighbours(held: int, free: int, more: int) -> None:
     free &= ~held
     more = min(more, free.bit_count())
     chosen = choose(PAIRS, (), held, free, more)

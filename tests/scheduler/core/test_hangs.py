@@ -1,4 +1,4 @@
-"""When a running job hangs: no sign of life of any kind, and not one that could not be seen."""
+"""Hang detection of running jobs: no activity in any measured signal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ RULE = HangRule(60.0)
 
 
 @given(signs, st.floats(0, 2e6))
-def test_a_job_hangs_only_when_its_newest_sign_of_life_is_as_old_as_the_rule_has_it(
-    seen: Signs, now: float
-) -> None:
+def test_job_hangs_when_newest_activity_reaches_threshold(seen: Signs, now: float) -> None:
     since = silent_since(seen, RULE, now)
     told = (seen.watched, seen.reported, seen.wrote, seen.computed, seen.gpu)
     newest = max(it for it in told if it is not None)
@@ -27,7 +25,7 @@ def test_a_job_hangs_only_when_its_newest_sign_of_life_is_as_old_as_the_rule_has
 
 
 @given(signs, st.floats(0, 2e6))
-def test_where_processor_time_is_not_measured_nothing_is_decided(seen: Signs, now: float) -> None:
+def test_hang_is_undecided_without_measured_cpu_time(seen: Signs, now: float) -> None:
     assert silent_since(replace(seen, computed=None), RULE, now) is None
 
 
@@ -43,7 +41,7 @@ def test_where_processor_time_is_not_measured_nothing_is_decided(seen: Signs, no
         (HangRule(60.0, IfHanging.NOTHING), IfHanging.TELL, 60.0, IfHanging.TELL),
     ],
 )
-def test_what_site_and_job_say(
+def test_site_and_job_settings_are_combined(
     site: HangRule, asked: IfHanging | None, after_s: float | None, act: IfHanging
 ) -> None:
     assert site.of_job(asked) == HangRule(after_s, act)

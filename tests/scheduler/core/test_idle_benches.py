@@ -1,4 +1,4 @@
-"""When a bench is idle and due: 200 scripted days, the table, and any day that can be drawn."""
+"""Detection of idle and due benches: 200 scripted days, the transition table, and random days."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = ("gpu", "cpu", "shell", "cells", "rest", "blip", "gap", "mute", "dark", 
 STORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(1, 90)), min_size=1, max_size=9)
 
 
-def test_no_case_is_given_back_wrongly_and_at_most_one_of_fifty_is_missed() -> None:
+def test_idle_benches_are_never_released_wrongly_and_rarely_missed() -> None:
     verdicts = [judged(case) for case in cases()]
     assert len(verdicts) == len({one.case.name for one in verdicts}) == 200
     assert [one for one in verdicts if one.is_false] == []
@@ -40,20 +40,20 @@ def test_no_case_is_given_back_wrongly_and_at_most_one_of_fifty_is_missed() -> N
 @pytest.mark.parametrize(
     ("wrong", "at_least"),
     [
-        (lambda seen: replace(seen, working=False), 40),  # kernels and terminals are not asked
-        (lambda seen: replace(seen, executed=False), 10),  # short cells do not count
+        (lambda seen: replace(seen, working=False), 40),  # kernels and terminals are ignored
+        (lambda seen: replace(seen, executed=False), 10),  # short cells are ignored
         (lambda seen: replace(seen, measured_s=LOOK_S, activity=seen.activity or 0.0), 3),
         (lambda seen: replace(seen, spared=False), 6),
     ],
     ids=["kernels", "cells", "gaps", "exemptions"],
 )
-def test_the_cases_find_what_is_overlooked(
+def test_cases_detect_faulty_observations(
     wrong: Callable[[Sighting], Sighting], at_least: int
 ) -> None:
     assert sum(judged(case, LADDER, wrong).is_false for case in cases()) >= at_least
 
 
-def test_the_table_says_what_follows_of_every_look_in_every_step() -> None:
+def test_transition_table_covers_every_step_and_observation() -> None:
     assert set(TRANSITIONS) == set(IdleStep)
     for step, row in TRANSITIONS.items():
         assert set(row) == set(LookFound), step
@@ -67,7 +67,7 @@ def test_the_table_says_what_follows_of_every_look_in_every_step() -> None:
 
 
 @given(STORIES)
-def test_whatever_day_comes_a_bench_that_is_due_was_idle_for_all_of_it(
+def test_due_bench_was_idle_for_whole_time(
     story: list[tuple[str, int]],
 ) -> None:
     watch, seen_before = IdleWatch(), list[Sighting]()
@@ -84,7 +84,7 @@ def test_whatever_day_comes_a_bench_that_is_due_was_idle_for_all_of_it(
 
 
 @given(STORIES)
-def test_nobody_is_due_who_was_not_told_and_asked_before(story: list[tuple[str, int]]) -> None:
+def test_due_bench_was_warned_and_asked_before(story: list[tuple[str, int]]) -> None:
     watch, steps = IdleWatch(), [IdleStep.USED]
     for _, seen in sightings(story):
         watch = looked(watch, seen, LADDER)
@@ -95,7 +95,7 @@ def test_nobody_is_due_who_was_not_told_and_asked_before(story: list[tuple[str, 
         assert (watch.idle_s > 0) <= (watch.step in RESTING)
 
 
-def test_use_ends_an_idle_time_at_once() -> None:
+def test_use_ends_idle_time_immediately() -> None:
     watch = IdleWatch()
     for _, seen in sightings([("rest", 70)]):
         watch = looked(watch, seen, LADDER)

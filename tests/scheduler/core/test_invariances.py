@@ -1,4 +1,4 @@
-"""What must not matter, and what must scale (R4-R11)."""
+"""Invariances and scaling of decisions (R4-R11)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ single_gpu = replace(PLAIN, one_gpu=True)
 
 @st.composite
 def with_equal_jobs(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
-    """Draw a pool with some equal waiting jobs, and the same with those in another order."""
+    """Draw a pool with some equal waiting jobs, and the same pool with those in another order."""
     pool = draw(wide_snapshots(waiting=3))
     wish = [job for job in pool.jobs if job.activity is Activity.QUEUED]
     twins = [job for job in wish for _ in range(draw(st.integers(0, 3)))]
@@ -43,10 +43,10 @@ def with_equal_jobs(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
 
 @many
 @given(with_equal_jobs())
-def test_which_of_equal_jobs_comes_first_changes_no_total(
+def test_order_of_equal_jobs_changes_no_total(
     pools: tuple[Snapshot, Snapshot],
 ) -> None:
-    """Jobs of one project, user and shape differ in nothing but their names."""
+    """Jobs of one project, user and shape differ only in their names."""
     one, other = pools
     assert decide(one).shares == decide(other).shares
     assert totals(at_rest(one)) == totals(at_rest(other))
@@ -54,8 +54,8 @@ def test_which_of_equal_jobs_comes_first_changes_no_total(
 
 @many
 @given(wide_snapshots(replace(PLAIN, one_gpu=True), nodes=1, running=10), st.randoms())
-def test_the_order_of_equal_running_jobs_changes_no_total(pool: Snapshot, random: object) -> None:
-    """On one node, with jobs of one GPU: who pays may change, how much each project holds not."""
+def test_order_of_equal_running_jobs_changes_no_total(pool: Snapshot, random: object) -> None:
+    """On one node, with jobs of one GPU: the victims may differ, the totals of projects may not."""
     alike = [
         replace(job, spec=job.spec.changed(priority=50), ran_s=60.0, since_checkpoint_s=None)
         for job in pool.jobs
@@ -108,8 +108,8 @@ def _twin(job: JobFacts, number: int) -> JobFacts:
 
 @many
 @given(wide_snapshots(single_gpu, nodes=3, running=8, waiting=10))
-def test_two_of_everything_have_double_shares_where_nothing_is_rounded(pool: Snapshot) -> None:
-    """R4, R5: of a cut-off slice one odd GPU goes to one project, two odd GPUs go to two."""
+def test_doubled_pool_doubles_unrounded_shares(pool: Snapshot) -> None:
+    """R4, R5: of a rounded slice one odd GPU goes to one project, and two odd GPUs go to two."""
     if fair_shares(pool).rounded:
         return
     once, twice = decide(pool).shares, decide(doubled(pool)).shares
@@ -120,13 +120,13 @@ def test_two_of_everything_have_double_shares_where_nothing_is_rounded(pool: Sna
 
 @many
 @given(wide_snapshots(single_gpu, nodes=3, running=8, waiting=10))
-def test_two_of_everything_hold_twice_as_much_where_shares_say_it_all(pool: Snapshot) -> None:
-    """R9, R15: for pools of one-GPU jobs in which no slice is rounded and shares use up room or
-    demand at every level.
+def test_doubled_pool_holds_twice_without_rounding(pool: Snapshot) -> None:
+    """R9, R15: for pools of one-GPU jobs without rounding, in which shares use up GPUs or demand.
 
-    Whole shares make the doubled shares exact; jobs of one GPU fit any gap, so at rest a project
-    holds its share. Larger jobs may not fit the share they deserve but fit twice of it, and GPUs
-    that are nobody's share go by turns, of which twice as many end elsewhere.
+    The latter holds at every level. Whole shares make the doubled shares exact. Jobs of one GPU fit
+    any gap, so a settled project holds its share. Larger jobs may not fit the share they deserve
+    but fit twice that share. GPUs outside all shares are assigned in turns, and twice as many of
+    them end elsewhere.
     """
     shares = fair_shares(pool)
     room = sum(len(node.gpus) for node in pool.nodes)

@@ -1,4 +1,4 @@
-"""What no plan may do is found in the plan and the snapshot alone (R1, R8, R10)."""
+"""Detection of rule violations from the plan and the snapshot alone (R1, R8, R10)."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ ONE_RUNS = box(2, [project("a", 2)], [running("old", "a"), queued("new", "a")])
 GANG = box(4, [project("a", 4)], [queued("gang", "a", workers=3, min_workers=2)])
 
 
-def test_a_gpu_given_twice_is_found() -> None:
+def test_gpu_assigned_twice_is_detected() -> None:
     assert told(TWO_WAIT, start("one", on(0)), start("two", on(0))) == [
         "R1: GPU box/0 on node box would be held by one and two"
     ]
 
 
-def test_a_gpu_of_a_job_that_stays_is_found() -> None:
+def test_gpu_of_staying_job_is_detected() -> None:
     assert told(ONE_RUNS, start("new", on(0), after=("old",))) == [
         "R1: GPU box/0 on node box would be held by old and new"
     ]
 
 
-def test_a_start_that_does_not_wait_for_the_holder_to_leave_is_found() -> None:
+def test_start_without_waiting_for_holder_is_detected() -> None:
     leaves = preempt("old", on(0))
     assert told(ONE_RUNS, leaves, start("new", on(0), after=("old",))) == []
     assert told(ONE_RUNS, leaves, start("new", on(0))) == [
@@ -67,20 +67,20 @@ def test_a_start_that_does_not_wait_for_the_holder_to_leave_is_found() -> None:
     ]
 
 
-def test_a_gpu_that_is_not_there_is_found() -> None:
+def test_missing_gpu_is_detected() -> None:
     assert told(TWO_WAIT, start("one", on(7))) == ["R1: one would get box/7 of node box"]
     elsewhere = on(0, name=NodeName("gone"))
     assert told(TWO_WAIT, start("one", elsewhere)) == ["R1: one would get gone/0 of node gone"]
 
 
-def test_a_node_that_is_not_ready_is_found() -> None:
+def test_unready_node_is_detected() -> None:
     nodes = tuple(replace(one, ready=False) for one in TWO_WAIT.nodes)
     assert told(replace(TWO_WAIT, nodes=nodes), start("one", on(0))) == [
         "R1: one would get box/0 of node box"
     ]
 
 
-def test_parts_of_a_gpu_share_it_up_to_the_whole() -> None:
+def test_gpu_parts_share_up_to_whole() -> None:
     pool = box(
         1,
         [project("a", 2), project("b", 2)],
@@ -96,7 +96,7 @@ def test_parts_of_a_gpu_share_it_up_to_the_whole() -> None:
 
 
 @pytest.mark.parametrize(("cpus", "gib"), [(3, 64), (64, 3)])
-def test_more_cpus_or_memory_than_a_node_has_are_found(cpus: int, gib: int) -> None:
+def test_cpu_or_memory_overcommit_is_detected(cpus: int, gib: int) -> None:
     jobs = [queued(name, "a", cpus=2, memory_gib=2) for name in ("one", "two")]
     pool = pool_of([node("box", 2, cpus=cpus, memory_gib=gib)], [project("a", 2)], jobs)
     assert told(pool, start("one", on(0))) == []
@@ -106,18 +106,18 @@ def test_more_cpus_or_memory_than_a_node_has_are_found(cpus: int, gib: int) -> N
     ]
 
 
-def test_a_gang_below_its_least_is_found() -> None:
+def test_gang_below_minimum_is_detected() -> None:
     assert told(GANG, start("gang", on(0), on(1))) == []
     assert "R10: gang would have 1 worker, its least is 2" in told(GANG, start("gang", on(0)))
 
 
-def test_a_gang_above_its_most_is_found() -> None:
+def test_gang_above_maximum_is_detected() -> None:
     assert told(GANG, start("gang", *(on(gpu) for gpu in range(4)))) == [
         "R10: gang would have 4 workers, its most is 3"
     ]
 
 
-def test_a_gang_that_is_cut_below_its_least_is_found() -> None:
+def test_gang_cut_below_minimum_is_detected() -> None:
     pool = box(4, [project("a")], [running("gang", "a", workers=3, min_workers=2)])
     assert told(pool, preempt("gang", on(2))) == []
     assert told(pool, preempt("gang", on(1), on(2))) == [
@@ -126,8 +126,8 @@ def test_a_gang_that_is_cut_below_its_least_is_found() -> None:
     assert told(pool, preempt("gang", on(0), on(1), on(2))) == []
 
 
-def test_a_gang_that_starts_in_two_pieces_is_found() -> None:
-    """Its second piece may wait for others, its smallest gang may not be cut for that."""
+def test_gang_started_in_two_parts_is_detected() -> None:
+    """Its second part may wait for victims, but its smallest gang must not be split for that."""
     pool = box(
         4, [project("a")], [queued("gang", "a", workers=2, min_workers=2), running("old", "a")]
     )
@@ -136,7 +136,7 @@ def test_a_gang_that_starts_in_two_pieces_is_found() -> None:
     assert found == ["R10: gang would start with 1 worker"]
 
 
-def test_a_job_that_stops_and_starts_without_leaving_first_is_found() -> None:
+def test_restart_without_leaving_is_detected() -> None:
     pool = box(2, [project("a")], [running("gang", "a", workers=1, min_workers=1)])
     leaves = preempt("gang", on(0))
     assert told(pool, leaves, start("gang", on(1), after=("gang",))) == []
@@ -146,7 +146,7 @@ def test_a_job_that_stops_and_starts_without_leaving_first_is_found() -> None:
 
 
 @pytest.mark.parametrize("above", [True, False])
-def test_a_limit_that_is_passed_is_found_at_every_level(above: bool) -> None:
+def test_exceeded_limit_is_detected_at_every_level(above: bool) -> None:
     limit = {"limit": 1}
     projects = [
         project("lab", 2, **(limit if above else {})),
@@ -159,7 +159,7 @@ def test_a_limit_that_is_passed_is_found_at_every_level(above: bool) -> None:
     ]
 
 
-def test_firm_work_above_the_quota_is_found() -> None:
+def test_non_preemptible_work_above_quota_is_detected() -> None:
     firm: list[JobFacts] = [queued(name, "a", preemptible=False) for name in ("one", "two")]
     pool = box(2, [project("a", 1)], firm)
     assert told(pool, start("one", on(0))) == []
@@ -168,8 +168,8 @@ def test_firm_work_above_the_quota_is_found() -> None:
     ]
 
 
-def test_what_was_wrong_before_the_plan_is_not_held_against_it() -> None:
-    """A limit that was lowered, a gang whose least was raised: both may come nearer to it."""
+def test_violations_before_plan_are_not_reported() -> None:
+    """A lowered limit, or a gang with a raised minimum: both may approach the new value."""
     gang = running("gang", "a", workers=3, min_workers=1)
     pool = box(4, [project("a", limit=1)], [gang])
     assert told(pool, preempt("gang", on(2))) == []
@@ -178,7 +178,7 @@ def test_what_was_wrong_before_the_plan_is_not_held_against_it() -> None:
     assert told(pool, start("gang", on(3))) == []
 
 
-def test_a_move_and_a_plan_of_the_core_are_in_order() -> None:
+def test_move_and_core_plan_pass_checks() -> None:
     pool = pool_of(
         [Node(NodeName("n"), (GpuId("n/0"), GpuId("n/1"))), node("m", 1)],
         [project("a", 3)],

@@ -1,4 +1,4 @@
-"""The life of a job: what the tables promise."""
+"""The life cycle of a job: properties of its tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchpool_scheduler.core.lifecycle.states import EVENTS, HOLDS_GPUS, Intent
 events = st.sampled_from([event() for event in EVENTS])
 
 
-def test_the_states_are_the_words_of_the_wire() -> None:
+def test_states_match_wire_names() -> None:
     assert [state.value for state in JobState] == [state.value for state in State]
 
 
 @given(st.sampled_from(JobState), events)
-def test_an_event_outside_the_table_raises_and_changes_nothing(
+def test_event_outside_table_raises_and_changes_nothing(
     state: JobState, event: states.Event
 ) -> None:
     if machine.can(state, type(event)):
@@ -32,11 +32,11 @@ def test_an_event_outside_the_table_raises_and_changes_nothing(
 
 
 @given(st.sampled_from(sorted(states.TERMINAL)), events)
-def test_nothing_leaves_a_terminal_state(state: JobState, event: states.Event) -> None:
+def test_terminal_state_is_final(state: JobState, event: states.Event) -> None:
     assert not machine.can(state, type(event))
 
 
-def test_every_state_is_reached_and_every_event_has_a_place() -> None:
+def test_every_state_and_event_is_reachable() -> None:
     reached = {JobState.QUEUED}
     while True:
         more = {after for state in reached for after in states.TRANSITIONS[state].values()}
@@ -48,7 +48,7 @@ def test_every_state_is_reached_and_every_event_has_a_place() -> None:
 
 
 @given(st.lists(events, max_size=40), st.sampled_from(Outcome))
-def test_a_job_that_holds_gpus_can_always_end_whatever_was_wished(
+def test_job_holding_gpus_can_end_with_any_intent(
     history: list[states.Event], outcome: Outcome
 ) -> None:
     state, intent = JobState.QUEUED, None
@@ -58,7 +58,7 @@ def test_a_job_that_holds_gpus_can_always_end_whatever_was_wished(
         except machine.IllegalTransition:
             continue
         if isinstance(event, states.GaveWay | states.Parked | states.Cancelled | states.Failed):
-            continue  # ends are drawn from the intent, below
+            continue  # ends are drawn from the intent below
         state = after
         intent = machine.intend(intent, event) if state in HOLDS_GPUS else None
     if state in HOLDS_GPUS:
@@ -76,32 +76,32 @@ def test_a_job_that_holds_gpus_can_always_end_whatever_was_wished(
         (Intent.PAUSE, Outcome.LOST, JobState.PAUSED),
     ],
 )
-def test_the_end_of_a_pausing_job_is_what_was_wished_unless_it_finished(
+def test_end_of_pausing_job_follows_intent_unless_finished(
     intent: Intent, outcome: Outcome, after: JobState
 ) -> None:
     assert machine.apply(JobState.PAUSING, machine.all_gone(intent, outcome)) is after
 
 
 @pytest.mark.parametrize("state", [JobState.STARTING, JobState.RUNNING])
-def test_a_lost_machine_sends_the_job_back_to_the_queue(state: JobState) -> None:
+def test_lost_node_requeues_job(state: JobState) -> None:
     assert machine.apply(state, machine.all_gone(None, Outcome.LOST)) is JobState.QUEUED
 
 
-def test_cancel_outdoes_pause_and_pause_outdoes_preempt() -> None:
+def test_cancel_overrides_pause_and_pause_overrides_preempt() -> None:
     assert machine.intend(Intent.PREEMPT, states.PauseAsked()) is Intent.PAUSE
     assert machine.intend(Intent.PAUSE, states.CancelAsked()) is Intent.CANCEL
     assert machine.intend(Intent.CANCEL, states.PauseAsked()) is Intent.CANCEL
     assert machine.intend(Intent.PAUSE, states.PreemptAsked()) is Intent.PAUSE
 
 
-def test_resume_during_a_pause_lets_the_job_queue_again_by_itself() -> None:
+def test_resume_during_pause_requeues_job() -> None:
     state = machine.apply(JobState.PAUSING, states.ResumeAsked())
     intent = machine.intend(Intent.PAUSE, states.ResumeAsked())
     assert machine.apply(state, machine.all_gone(intent, Outcome.FAILED)) is JobState.QUEUED
 
 
 def ends(state: JobState, intent: Intent | None) -> list[JobState]:
-    """Return what a job comes to, by how its workers end; the state itself where it has none."""
+    """Return the final states of a job for each end of its workers, or the state itself."""
     if state not in HOLDS_GPUS:
         return [state]
     return [machine.apply(state, machine.all_gone(intent, outcome)) for outcome in Outcome]
@@ -116,7 +116,7 @@ def ends(state: JobState, intent: Intent | None) -> list[JobState]:
         (JobState.PAUSING, Intent.PAUSE),
     ],
 )
-def test_a_wish_is_open_exactly_where_the_job_comes_to_something_else_by_it(
+def test_stop_request_is_open_only_if_it_changes_end(
     state: JobState, intent: Intent | None
 ) -> None:
     for name, event in machine.WISHES.items():

@@ -1,4 +1,4 @@
-"""What the dialog says before a job is sent is what then happens."""
+"""The preview of a job in the dialog matches its later course."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
         (queued("n", "joe", 3, preemptible=False), "never", 2, 1),
     ],
 )
-def test_the_preview_says_when_it_starts_and_what_the_quota_covers(
+def test_preview_shows_start_and_quota_coverage(
     job: JobFacts, starts: str, within: int, over: int
 ) -> None:
     pool = box(6, TRIO, [running("s1", "susan", 2), running("s2", "susan", 3)])
@@ -37,7 +37,7 @@ def test_the_preview_says_when_it_starts_and_what_the_quota_covers(
     assert (outcome.reason is None) == (starts == "now")
 
 
-def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
+def test_job_beyond_project_limit_never_starts() -> None:
     pool = box(6, [project("susan", 2, limit=3)], [])
     assert preview(pool, queued("n", "susan", 4)).starts == "never"
     assert preview(pool, queued("n", "susan", 3)).starts == "now"
@@ -45,7 +45,7 @@ def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
 
 @settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(snapshots(), st.integers(1, 6))
-def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:
+def test_preview_matches_next_pass(pool: Snapshot, gpus: int) -> None:
     parents = {project.parent for project in pool.projects}
     leaf = next(p.name for p in reversed(pool.projects) if p.name not in parents)
     job = JobFacts(JobId("new"), leaf, spec=JobSpec(gpus=gpus))

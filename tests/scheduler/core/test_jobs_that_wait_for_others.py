@@ -1,4 +1,4 @@
-"""Which jobs join the queue that wait for others, and when they are said to start."""
+"""Dependent jobs: when they join the queue, and their estimated starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VISION, BOX = ProjectName("vision"), NodeName("box")
 
 
 @given(ends, st.booleans(), st.randoms())
-def test_what_becomes_of_a_job_does_not_depend_on_the_order_of_the_others(
+def test_dependency_result_does_not_depend_on_order(
     outcomes: list[JobState | None], any_end: bool, random: Random
 ) -> None:
     mixed = list(outcomes)
@@ -39,7 +39,7 @@ def test_what_becomes_of_a_job_does_not_depend_on_the_order_of_the_others(
 
 
 @given(ends, st.sampled_from(sorted(TERMINAL)), st.booleans())
-def test_what_is_decided_stays_whatever_ends_later(
+def test_decided_dependency_stays_decided(
     outcomes: list[JobState | None], end: JobState, any_end: bool
 ) -> None:
     before = verdict(outcomes, any_end=any_end)
@@ -50,7 +50,7 @@ def test_what_is_decided_stays_whatever_ends_later(
 
 
 @given(ends)
-def test_a_job_joins_the_queue_just_when_all_have_ended_as_it_asks(
+def test_dependent_job_is_queued_when_all_dependencies_match(
     outcomes: list[JobState | None],
 ) -> None:
     ended = all(it is not None for it in outcomes)
@@ -74,7 +74,7 @@ def exactly(seconds: float) -> Expectation:
     return Expectation(seconds, seconds, seconds)
 
 
-def test_an_estimate_goes_through_a_chain_of_jobs() -> None:
+def test_estimate_follows_chain_of_jobs() -> None:
     dependents = (
         Dependent(JobFacts(JobId("b"), VISION), frozenset({JobId("a")})),
         Dependent(JobFacts(JobId("c"), VISION), frozenset({JobId("a"), JobId("b")})),
@@ -86,12 +86,12 @@ def test_an_estimate_goes_through_a_chain_of_jobs() -> None:
     assert found[JobId("c")].earliest_s == found[JobId("c")].latest_s == 640.0
 
 
-def test_nothing_is_said_where_nobody_knows_when_the_other_ends() -> None:
+def test_estimate_is_absent_with_unknown_dependency_end() -> None:
     waits = Dependent(JobFacts(JobId("b"), VISION), frozenset({JobId("a")}))
     assert forecast(pool(2), {}, dependents=(waits,)) == {}
 
 
-def test_a_job_that_waits_for_another_takes_no_turn_in_the_line_before() -> None:
+def test_dependent_job_takes_no_earlier_queue_position() -> None:
     waits = Dependent(JobFacts(JobId("b"), VISION), frozenset({JobId("a")}))
     full = pool(1)
     queued = JobFacts(JobId("q"), VISION)

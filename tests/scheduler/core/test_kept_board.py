@@ -1,4 +1,4 @@
-"""A board that is kept from event to event decides as one made afresh from the same facts."""
+"""A cluster state updated by events decides like a state rebuilt from the same facts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHANGES: Mapping[str, Callable[[Node, int], tuple[Node, ...]]] = {
         ),
     ),
 }
-"""What can happen to a machine; a number makes names that nobody had before."""
+"""Possible changes of a machine; the number makes new names unique."""
 
 
 class KeptBoard(RuleBasedStateMachine):
@@ -161,7 +161,7 @@ class KeptBoard(RuleBasedStateMachine):
         return decide_on(self.state, self.pool.now_s)
 
     def _follows(self, later: Snapshot) -> None:
-        """Give every job that changed the time at which its facts are true."""
+        """Set on every changed job the time at which its facts are true."""
         before = {job.id: job for job in self.pool.jobs}
         self._becomes(
             tuple(
@@ -183,7 +183,7 @@ class KeptBoard(RuleBasedStateMachine):
         )
 
     def _becomes(self, jobs: tuple[JobFacts, ...]) -> None:
-        """Tell the cluster state what changed, and nothing else."""
+        """Report only the changed jobs to the cluster state."""
         before: dict[JobId, JobFacts] = {job.id: job for job in self.pool.jobs}
         for name in before.keys() - {job.id for job in jobs}:
             self.state.drop(name)
@@ -194,7 +194,7 @@ class KeptBoard(RuleBasedStateMachine):
 
 
 def _told(plan: Plan) -> dict[JobId, WaitReason | ReasonCode]:
-    """Return the reasons; of several protected jobs that would do, either board may name one."""
+    """Return the reasons, without the named job where any of several protected jobs suffices."""
     protected = ReasonCode.VICTIMS_PROTECTED
     return {
         job: reason.code if reason.code is protected else reason

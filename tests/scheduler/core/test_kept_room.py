@@ -1,6 +1,6 @@
-"""A room that is kept answers as one made afresh, and places are those of the plain rule (R1, R12).
+"""Updated free capacity equals rebuilt free capacity, and placements match the reference rule.
 
-The plain rule is written out here once more, node by node, as the room's sets of bits are not.
+The reference rule (R1, R12) is implemented here node by node, without the sets of bits.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def infos(draw: st.DrawFn) -> JobInfo:
 
 @dataclass
 class Story:
-    """A room and everything that was done to it and still stands."""
+    """Free capacity and all changes to it that are not undone."""
 
     capacity: FreeCapacity
     seated: list[tuple[JobInfo, Held]] = field(default_factory=list)
@@ -170,7 +170,7 @@ def orders(places: list[NodeCapacity] | None) -> list[int] | None:
 
 
 def seen(capacity: FreeCapacity, probes: Sequence[JobInfo]) -> list[object]:
-    """Return all that can be asked of free capacity."""
+    """Return the answers of free capacity to all possible queries."""
     found: list[object] = [capacity.used, capacity.by_free]
     for node in capacity.nodes:
         found += [node.free, node.free_releasing, node.workers, node.unused, node.leaving]
@@ -194,7 +194,7 @@ def seen(capacity: FreeCapacity, probes: Sequence[JobInfo]) -> list[object]:
 
 @many
 @given(machines(), st.data())
-def test_a_kept_room_answers_as_one_made_afresh(nodes: list[Node], data: st.DataObject) -> None:
+def test_updated_capacity_equals_rebuilt_capacity(nodes: list[Node], data: st.DataObject) -> None:
     story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
     probes = [data.draw(infos()) for _ in range(3)]
     for _ in range(data.draw(st.integers(0, 25))):
@@ -205,9 +205,7 @@ def test_a_kept_room_answers_as_one_made_afresh(nodes: list[Node], data: st.Data
 
 @many
 @given(machines(), st.data())
-def test_taking_everything_back_leaves_the_room_as_it_was(
-    nodes: list[Node], data: st.DataObject
-) -> None:
+def test_undo_of_all_changes_restores_capacity(nodes: list[Node], data: st.DataObject) -> None:
     story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
     probes = [data.draw(infos()) for _ in range(2)]
     for _ in range(data.draw(st.integers(0, 20))):
@@ -223,9 +221,7 @@ def test_taking_everything_back_leaves_the_room_as_it_was(
 
 @many
 @given(machines(), st.data())
-def test_a_rollback_undoes_all_that_a_pass_has_done_since(
-    nodes: list[Node], data: st.DataObject
-) -> None:
+def test_rollback_undoes_all_changes_of_pass(nodes: list[Node], data: st.DataObject) -> None:
     story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
     probes = [data.draw(infos()) for _ in range(2)]
     for _ in range(data.draw(st.integers(0, 12))):
@@ -241,7 +237,7 @@ def test_a_rollback_undoes_all_that_a_pass_has_done_since(
 
 @many
 @given(machines(), st.data())
-def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObject) -> None:
+def test_placements_match_reference_rule(nodes: list[Node], data: st.DataObject) -> None:
     story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
     for _ in range(data.draw(st.integers(0, 12))):
         story.step(data)
@@ -271,7 +267,7 @@ def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObje
 
 @dataclass
 class Plain:
-    """The rule of placement, said node by node."""
+    """Reference rule of placement, node by node."""
 
     info: JobInfo
     count: int
@@ -293,7 +289,7 @@ class Plain:
         return None
 
     def single(self) -> bool:
-        """Tell whether one worker goes where it spoils least, in a pool of unlike nodes."""
+        """Return whether one worker is placed by least fragmentation, in a pool of unlike nodes."""
         requirements = self.info.requirements
         plain = requirements.required is None and requirements.preferred in (None, NODE_LEVEL)
         mixed = any(n.node.shared or n.cpus_bound or n.memory_bound for n in self.capacity.nodes)

@@ -1,4 +1,4 @@
-"""What is learned of run times, for any history of jobs (R14, R22)."""
+"""Learned run times, for any history of jobs (R14, R22)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ask(known: RunTimes, so_far: float = 0.0, limit: float | None = None) -> Exp
 
 
 @given(histories, seconds)
-def test_the_range_is_ordered_and_lies_after_what_it_ran_already(
+def test_range_is_ordered_and_exceeds_time_already_run(
     history: list[tuple[str, str, str, int, float]], so_far: float
 ) -> None:
     found = ask(learned(history), so_far)
@@ -46,10 +46,10 @@ def test_the_range_is_ordered_and_lies_after_what_it_ran_already(
 
 
 @given(histories, seconds)
-def test_something_is_known_exactly_when_enough_examples_ran_longer(
+def test_estimate_requires_enough_longer_examples(
     history: list[tuple[str, str, str, int, float]], so_far: float
 ) -> None:
-    # Fewer examples than fill a histogram, so that none has faded.
+    # Fewer examples than fill a histogram, so that none has lost weight.
     history = history[:100]
     longer = sum(ran_s > so_far * 1.1 + 1 for *_, ran_s in history)
     shorter = sum(ran_s < so_far / 1.1 - 1 for *_, ran_s in history)
@@ -61,10 +61,10 @@ def test_something_is_known_exactly_when_enough_examples_ran_longer(
 
 
 @given(st.lists(seconds, min_size=8, max_size=100), seconds, seconds)
-def test_the_longer_it_ran_the_longer_it_will_run_in_all(
+def test_longer_elapsed_time_raises_expected_total(
     history: list[float], one: float, other: float
 ) -> None:
-    # One kind of job only, so that both answers come from the same examples.
+    # One kind of job only, so that both answers use the same examples.
     known = learned([("susan", "vision", "train", 1, ran_s) for ran_s in history])
     sooner = known.expect("susan", "vision", "train", 1, min(one, other))
     later = known.expect("susan", "vision", "train", 1, max(one, other))
@@ -75,7 +75,7 @@ def test_the_longer_it_ran_the_longer_it_will_run_in_all(
 
 
 @given(histories, st.floats(1, 1e5))
-def test_a_time_limit_caps_every_bound(
+def test_time_limit_caps_every_bound(
     history: list[tuple[str, str, str, int, float]], limit: float
 ) -> None:
     known = learned(history)
@@ -87,7 +87,7 @@ def test_a_time_limit_caps_every_bound(
 
 
 @given(histories, seconds)
-def test_a_summary_through_json_answers_alike_and_learns_alike(
+def test_summary_through_json_answers_and_learns_alike(
     history: list[tuple[str, str, str, int, float]], so_far: float
 ) -> None:
     known = learned(history)
@@ -100,7 +100,7 @@ def test_a_summary_through_json_answers_alike_and_learns_alike(
 
 @settings(max_examples=examples(5))
 @given(st.integers(0, 1000))
-def test_memory_is_bounded_whatever_is_learned(salt: int) -> None:
+def test_memory_is_bounded(salt: int) -> None:
     known = RunTimes()
     for number in range(3 * max(run_times.MOST_KINDS)):
         owner = f"user{number % 2500}-{salt}"
@@ -110,7 +110,7 @@ def test_memory_is_bounded_whatever_is_learned(salt: int) -> None:
     assert sys.getsizeof(json.dumps(known.summary())) < 2_000_000
 
 
-def test_the_most_specific_kind_with_enough_examples_answers() -> None:
+def test_most_specific_kind_with_enough_examples_answers() -> None:
     known = RunTimes()
     for _ in range(4):
         known.learn("joe", "speech", "sweep", 1, 10)
@@ -135,14 +135,14 @@ def assert_level(known: RunTimes, level: str, likely_s: float) -> None:
     assert (found.level, found.likely_s) == (level, likely_s)
 
 
-def test_equal_run_times_are_expected_to_the_second() -> None:
+def test_equal_run_times_are_predicted_to_the_second() -> None:
     known = learned([("susan", "vision", "train 1", 1, 611.0)] * 5)
     found = ask(known)
     assert found is not None
     assert (found.low_s, found.likely_s, found.high_s) == (611.0, 611.0, 611.0)
 
 
-def test_new_habits_outweigh_old_ones() -> None:
+def test_recent_run_times_outweigh_old_run_times() -> None:
     known = learned([("susan", "vision", "train", 1, 100.0)] * 1000)
     for _ in range(300):
         known.learn("susan", "vision", "train", 1, 1000.0)
@@ -151,12 +151,12 @@ def test_new_habits_outweigh_old_ones() -> None:
     assert found.likely_s == 1000.0
 
 
-def test_what_ran_longer_than_all_examples_has_no_known_end() -> None:
+def test_run_beyond_all_examples_has_no_known_end() -> None:
     known = learned([("susan", "vision", "train 1", 1, 100.0)] * 50)
     assert ask(known, 101) is None
 
 
 @pytest.mark.parametrize("ran_s", [-1.0, float("nan"), float("inf")])
-def test_an_impossible_run_time_is_refused(ran_s: float) -> None:
+def test_invalid_run_time_is_rejected(ran_s: float) -> None:
     with pytest.raises(InvalidInput):
         RunTimes().learn("susan", "vision", "train", 1, ran_s)

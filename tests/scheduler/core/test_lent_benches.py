@@ -1,4 +1,4 @@
-"""Idle GPUs of benches are lent to work that can be paused, and called back (R3, lend_idle)."""
+"""Idle GPUs of benches are lent to preemptible work, and called back (R3, lend_idle)."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def victims(pool: Snapshot) -> list[tuple[str, str | None, str]]:
     return [(c.job, c.claimant, c.rule) for c in decide(pool).commands if isinstance(c, Preempt)]
 
 
-def test_what_is_lent_is_used_and_counts_as_surplus() -> None:
+def test_lent_gpus_are_used_and_count_as_surplus() -> None:
     pool = lending(box(3, [LAB], [queued("x", "a", 2), queued("y", "a", 1)]), lent=2)
     assert sorted(started(pool)) == ["x", "y"]
     assert decide(pool).shares[LAB.name].fair_share == 3
 
 
-def test_a_job_that_may_not_be_paused_gets_nothing_that_is_lent() -> None:
+def test_non_preemptible_job_gets_no_lent_gpus() -> None:
     fixed = queued("x", "a", 2, preemptible=False)
     pool = lending(box(3, [project("a", 3)], [fixed]), lent=2)
     plan = decide(pool)
@@ -60,7 +60,7 @@ def test_a_job_that_may_not_be_paused_gets_nothing_that_is_lent() -> None:
     assert started(lending(box(3, [project("a", 3)], [one]), lent=2)) == ["x"]
 
 
-def test_it_waits_with_the_number_that_is_free_for_it() -> None:
+def test_non_preemptible_job_counts_no_lent_gpus_as_free() -> None:
     fixed = queued("x", "a", 1, preemptible=False)
     holder = running("h", "a", 1, preemptible=False)
     pool = lending(box(3, [project("a", 3)], [holder, fixed]), lent=2)
@@ -68,7 +68,7 @@ def test_it_waits_with_the_number_that_is_free_for_it() -> None:
     assert (reason.code.value, reason.numbers["free"]) == ("pool-full", 0)
 
 
-def test_a_job_that_is_too_large_only_while_benches_are_in_use_waits_for_them() -> None:
+def test_job_too_large_during_bench_use_waits() -> None:
     big = queued("x", "a", 3)
     pool = lending(box(2, [LAB], [big]), lent=1)
     used = replace(pool, nodes=tuple(replace(n, on_benches=(GpuId("b"),)) for n in pool.nodes))
@@ -79,29 +79,29 @@ def test_a_job_that_is_too_large_only_while_benches_are_in_use_waits_for_them() 
     assert decide(used).reasons[firm.id].code.value == "larger-than-node"
 
 
-def test_an_owner_who_waits_gets_the_gpu_of_over_quota_work_first() -> None:
+def test_waiting_owner_gets_over_quota_gpu_first() -> None:
     jobs = [running("a1", "a", 1), running("a2", "a", 1), running("b1", "b", 1)]
     pool = lending(box(3, [project("a", 1), project("b", 1)], jobs), called=1)
     assert victims(pool) == [("a2", None, "R3")]
 
 
-def test_work_within_quota_gives_back_what_was_lent_when_there_is_nothing_else() -> None:
+def test_in_quota_work_returns_lent_gpus_as_last_resort() -> None:
     pool = lending(box(2, [project("a", 2)], [running("a1", "a", 2)]), called=1)
     assert victims(pool) == [("a1", None, "R3")]
 
 
-def test_a_new_start_on_lent_gpus_is_not_protected_from_their_owner() -> None:
+def test_new_start_on_lent_gpus_is_unprotected_from_owner() -> None:
     policy = Policy(min_runtime_s=3600)
     pool = lending(box(2, [LAB], [running("a1", "a", 2)], policy), called=2)
     assert victims(pool) == [("a1", None, "R3")]
 
 
-def test_nobody_else_goes_while_somebody_is_leaving_already() -> None:
+def test_no_further_job_is_preempted_while_one_leaves() -> None:
     jobs = [leaving("a1", "a", 1), running("a2", "a", 1)]
     assert victims(lending(box(2, [LAB], jobs), called=1)) == []
 
 
-def test_a_gang_with_a_worker_on_the_node_goes_as_a_whole() -> None:
+def test_gang_with_worker_on_node_is_preempted_whole() -> None:
     nodes = [node("n1", 2, kept=1, called=1), node("n2", 2)]
     gang = running("g", "a", 2, on="n1", workers=2, min_workers=2)
     gang = replace(gang, held=(gang.held[0], replace(gang.held[1], node=NodeName("n2"))))
@@ -117,7 +117,7 @@ def firm_on(pool: Snapshot, name: str) -> int:
 
 @st.composite
 def lending_pools(draw: st.DrawFn) -> Snapshot:
-    """Pools whose nodes have lent some of what firm work does not hold, and are called for some."""
+    """Draw pools whose nodes have lent and called GPUs that non-preemptible work does not hold."""
     pool = draw(busy_snapshots(elastic=True))
     nodes = []
     for one in pool.nodes:
@@ -130,7 +130,7 @@ def lending_pools(draw: st.DrawFn) -> Snapshot:
 
 @many
 @given(lending_pools())
-def test_whatever_is_called_is_free_as_soon_as_those_who_leave_have_gone(pool: Snapshot) -> None:
+def test_reclaimed_bench_gpus_are_free_after_victims_left(pool: Snapshot) -> None:
     later = gone(under_way(pool, decide(pool)))
     for one in later.nodes:
         if one.ready:
@@ -140,7 +140,7 @@ def test_whatever_is_called_is_free_as_soon_as_those_who_leave_have_gone(pool: S
 
 @many
 @given(lending_pools())
-def test_firm_work_never_enters_what_belongs_to_benches(pool: Snapshot) -> None:
+def test_non_preemptible_work_never_uses_bench_gpus(pool: Snapshot) -> None:
     later = after(pool, decide(pool))
     for one in later.nodes:
         if one.ready:
@@ -150,13 +150,13 @@ def test_firm_work_never_enters_what_belongs_to_benches(pool: Snapshot) -> None:
 
 @settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 @given(lending_pools())
-def test_a_pool_that_lends_comes_to_rest(pool: Snapshot) -> None:
+def test_lending_pool_settles(pool: Snapshot) -> None:
     still = at_rest(pool)
     assert decide(still).commands == ()
     assert all(j.activity is not Activity.TERMINATING for j in still.jobs)
 
 
-# --------------------------------------------------------------------------- the line
+# --------------------------------------------------------------------------- the queue
 
 
 def offer(*uses: tuple[str, Use]) -> Offer:
@@ -175,20 +175,20 @@ def offer(*uses: tuple[str, Use]) -> Offer:
         ([("a", Use.FREE), ("b", Use.FREE)], "a"),
     ],
 )
-def test_a_server_is_seated_where_it_costs_least(uses: list[tuple[str, Use]], chosen: str) -> None:
+def test_server_is_placed_at_lowest_cost(uses: list[tuple[str, Use]], chosen: str) -> None:
     found = seat(1, offer(*uses))
     assert found is not None
     assert found.node == chosen
 
 
-def test_who_came_later_gets_only_what_the_earlier_one_leaves() -> None:
+def test_later_server_gets_remaining_gpus() -> None:
     both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE))
     found = seats([("susan", 2, both), ("joe", 1, both)], kept=3)
     assert list(found) == ["susan"]
     assert not found["susan"].ready
 
 
-def test_a_large_wish_ahead_does_not_hold_up_a_small_one_elsewhere() -> None:
+def test_large_request_does_not_block_small_request_elsewhere() -> None:
     both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE), ("b", Use.FREE))
     found = seats([("susan", 2, both), ("joe", 1, both)], kept=3)
     assert found["joe"].node == "b"
@@ -199,14 +199,14 @@ def test_a_large_wish_ahead_does_not_hold_up_a_small_one_elsewhere() -> None:
     st.lists(st.integers(1, 3), max_size=5),
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(Use)), max_size=9),
 )
-def test_no_gpu_has_two_seats(asked: list[int], uses: list[tuple[str, Use]]) -> None:
+def test_gpu_is_offered_to_one_server(asked: list[int], uses: list[tuple[str, Use]]) -> None:
     found = seats([(i, n, offer(*uses)) for i, n in enumerate(asked)], kept=4)
     given_out = [gpu.gpu for one in found.values() for gpu in one.gpus]
     assert len(given_out) == len(set(given_out))
     assert all(len(one.gpus) == asked[i] for i, one in found.items())
 
 
-def test_an_end_is_told_only_where_enough_leases_have_ended() -> None:
+def test_lease_end_estimate_requires_enough_ended_leases() -> None:
     assert ends_in([60.0], [100.0] * 4, 1) is None
     assert ends_in([60.0], [100.0] * 5, 2) is None
     assert ends_in([1000.0], [100.0] * 5, 1) == (0.0, 60.0, None)
@@ -214,13 +214,11 @@ def test_an_end_is_told_only_where_enough_leases_have_ended() -> None:
 
 @pytest.mark.parametrize("position", [1, 2, 3])
 @pytest.mark.parametrize("spread", [0.3, 1.5])
-def test_four_of_five_ends_fall_into_the_range_that_was_learned_from_others(
-    position: int, spread: float
-) -> None:
+def test_four_of_five_lease_ends_fall_into_learned_range(position: int, spread: float) -> None:
     draw = random.Random(f"{position} {spread}")
 
     def held_at(instant: float) -> tuple[float, float]:
-        """Let one GPU be leased again and again; return the age of the lease then, and its rest."""
+        """Lease one GPU repeatedly; return age and remaining time of the lease at this instant."""
         begun = 0.0
         while True:
             length = 3600.0 * draw.lognormvariate(0.0, spread)

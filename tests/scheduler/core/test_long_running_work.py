@@ -1,6 +1,6 @@
-"""Work that has run long gives way to younger work, where it is above quota (R5, R15, R18, R19).
+"""Long-running work above quota is preempted for younger work (R5, R15, R18, R19).
 
-The rules themselves are shown as data in ``cases/own-long-running.yaml``.
+The rules are shown as data in ``cases/own-long-running.yaml``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELAY_S = Policy().claim_delay_s
 
 
 def above_quota(now_s: float, waits_s: float = DELAY_S) -> Snapshot:
-    """Return a pool in which susan's job has just not run long at 0, and her young one waits."""
+    """Return a pool in which susan's job becomes long-running at 0 while her younger job waits."""
     jobs = [
         running("long", "susan", 2, ran_s=LONG_S - 1),
         replace(queued("young", "susan"), waits_s=waits_s),
@@ -40,7 +40,7 @@ def above_quota(now_s: float, waits_s: float = DELAY_S) -> Snapshot:
     return replace(box(2, [project("susan", 1)], jobs), now_s=now_s)
 
 
-def test_a_job_becomes_long_running_by_time_alone_and_the_plan_says_when() -> None:
+def test_job_becomes_long_running_at_planned_time() -> None:
     state = ClusterState.of(above_quota(0))
     plan = decide_on(state, 0)
     assert (plan.commands, plan.wake_s) == ((), 1)
@@ -48,7 +48,7 @@ def test_a_job_becomes_long_running_by_time_alone_and_the_plan_says_when() -> No
     assert [type(command) for command in decide_on(state, 1).commands] == [Preempt, Start]
 
 
-def test_a_claim_beyond_quota_says_when_its_delay_is_over() -> None:
+def test_over_quota_claim_has_delay_end() -> None:
     pool = above_quota(1, waits_s=0)
     plan = decide(pool)
     assert (plan.commands, plan.wake_s) == ((), DELAY_S)
@@ -56,27 +56,27 @@ def test_a_claim_beyond_quota_says_when_its_delay_is_over() -> None:
     assert decide(replace(pool, now_s=DELAY_S)).commands
 
 
-def test_earlier_attempts_count_so_a_resumed_job_is_still_long_running() -> None:
+def test_earlier_attempts_count_for_resumed_long_running_job() -> None:
     pool = above_quota(0)
     resumed = replace(pool.jobs[0], ran_s=5.0, done_s=LONG_S)
     plan = decide(replace(pool, jobs=(resumed, pool.jobs[1])))
     assert [command.job for command in plan.commands] == ["long", "young"]
 
 
-def test_a_paused_long_running_job_waits_behind_younger_ones_of_its_project() -> None:
+def test_paused_long_running_job_waits_behind_younger_jobs() -> None:
     older = replace(queued("long", "susan"), done_s=LONG_S)
     plan = decide(box(1, [project("susan", 0)], [older, queued("young", "susan")]))
     assert [command.job for command in plan.commands] == ["young"]
 
 
-def test_a_paused_long_running_job_still_gets_its_projects_quota_back_at_once() -> None:
+def test_paused_long_running_job_reclaims_quota_immediately() -> None:
     older = replace(queued("long", "susan"), done_s=LONG_S)
     jobs = [running("other", "joe", 2), older]
     plan = decide(box(2, [project("susan", 1), project("joe", 1)], jobs))
     assert [command.job for command in plan.commands] == ["other", "long"]
 
 
-def test_a_job_that_is_leaving_turns_long_running_by_time_alone_too() -> None:
+def test_leaving_job_becomes_long_running_by_time() -> None:
     going = replace(leaving("going", "joe", 2), ran_s=LONG_S - 1)
     jobs = [running("hers", "susan", 3), going, queued("his", "joe")]
     pool = box(5, [project("joe", 2), project("susan", 2)], jobs)
@@ -86,12 +86,12 @@ def test_a_job_that_is_leaving_turns_long_running_by_time_alone_too() -> None:
     assert decide(later).shares[ProjectName("susan")].fair_share == 3
 
 
-def test_what_is_over_quota_is_the_long_running_work_of_a_project() -> None:
+def test_long_running_work_counts_first_as_over_quota() -> None:
     jobs = [running("long", "susan", 2, ran_s=LONG_S), running("young", "susan", 2)]
     assert decide(box(4, [project("susan", 2)], jobs)).over_quota.keys() == {"long"}
 
 
-# --------------------------------------------------------------------------- always
+# --------------------------------------------------------------------------- properties
 
 siblings = st.lists(
     st.builds(
@@ -113,9 +113,7 @@ def ageless(sibling: Demand) -> Demand:
 
 
 @given(st.integers(0, 30), siblings)
-def test_youth_moves_surplus_and_neither_makes_nor_loses_any(
-    total: int, some: list[Demand]
-) -> None:
+def test_job_age_moves_surplus_and_keeps_total(total: int, some: list[Demand]) -> None:
     shares, rest = divide(total, some)
     plain, plain_rest = divide(total, [ageless(sibling) for sibling in some])
     assert (sum(shares), rest) == (sum(plain), plain_rest)
@@ -124,9 +122,7 @@ def test_youth_moves_surplus_and_neither_makes_nor_loses_any(
 
 
 @given(st.integers(0, 30), siblings, st.integers(0, 4))
-def test_more_young_work_never_makes_a_share_smaller(
-    total: int, some: list[Demand], which: int
-) -> None:
+def test_more_young_work_never_lowers_share(total: int, some: list[Demand], which: int) -> None:
     index = which % len(some)
     sibling = some[index]
     younger = replace(sibling, young=min(sibling.demand, (sibling.young or 0) + 1))
@@ -139,10 +135,10 @@ def test_more_young_work_never_makes_a_share_smaller(
 
 @settings(deadline=None)
 @given(busy_snapshots(), st.integers(0, 9), st.lists(st.integers(0, 12_000), max_size=14))
-def test_a_board_on_which_time_passes_decides_as_a_new_one_would(
+def test_aged_cluster_state_decides_like_rebuilt_state(
     pool: Snapshot, steps: int, ran: list[int]
 ) -> None:
-    """Jobs that turn long-running on the kept board are those of a snapshot made later."""
+    """Jobs that become long-running in the updated state equal those of a later snapshot."""
     aged = tuple(
         replace(job, ran_s=float(seconds)) if job.held else job
         for job, seconds in zip(pool.jobs, [*ran, *[0] * len(pool.jobs)], strict=False)
@@ -163,10 +159,13 @@ def test_a_board_on_which_time_passes_decides_as_a_new_one_would(
     st.lists(st.tuples(st.integers(0, 12_000), st.booleans()), min_size=1, max_size=14),
     st.integers(0, 12_000),
 )
-def test_when_times_were_told_makes_no_difference(
+def test_reference_time_of_durations_makes_no_difference(
     pool: Snapshot, told: list[tuple[int, bool]], now_s: int
 ) -> None:
-    """Times as of the start of a job say the same as times as of now, also of who is leaving."""
+    """Durations given at the start of a job or at the current time are equivalent.
+
+    This includes leaving jobs.
+    """
     early = tuple(
         replace(job, ran_s=float(ran_s), activity=Activity.TERMINATING if goes else job.activity)
         if job.held
@@ -185,8 +184,8 @@ def test_when_times_were_told_makes_no_difference(
 
 @settings(deadline=None)
 @given(busy_snapshots(), st.lists(st.integers(0, 12_000), max_size=14))
-def test_in_quota_work_never_pays_for_youth(pool: Snapshot, ran: list[int]) -> None:
-    """Whoever loses GPUs was above quota, in its project or one above it, or lower in priority."""
+def test_in_quota_work_is_not_preempted_for_younger_work(pool: Snapshot, ran: list[int]) -> None:
+    """A job that loses GPUs was above quota (in its project or above) or lower in priority."""
     aged = tuple(
         replace(job, ran_s=float(seconds)) if job.held else job
         for job, seconds in zip(pool.jobs, [*ran, *[0] * len(pool.jobs)], strict=False)
@@ -195,5 +194,5 @@ def test_in_quota_work_never_pays_for_youth(pool: Snapshot, ran: list[int]) -> N
     for _ in range(3):
         pool = after(pool, decide(pool))
     last = decide(pool)
-    assert not [c for c in last.commands if isinstance(c, Preempt)]  # R20: it comes to rest
+    assert not [c for c in last.commands if isinstance(c, Preempt)]  # R20: the pool settles
     assert all(job.activity is not Activity.RUNNING or job.held for job in pool.jobs)

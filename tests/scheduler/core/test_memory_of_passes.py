@@ -1,7 +1,7 @@
-"""What a pass makes is gone with it: a pool that decides all day does not grow by that.
+"""A pass leaves no garbage behind, so that a deciding pool does not grow.
 
-Parts that know each other stay in memory until the collector looks at everything, which it does
-rarely, since it stops every thread meanwhile (``service.process``).
+Objects with reference cycles stay in memory until a full garbage collection. That is rare, because
+it stops every thread (``service.process``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORKS: dict[str, Callable[[Snapshot], Callable[[], object]]] = {
 @pytest.fixture
 def without_collector() -> Iterator[None]:
     gc.collect()
-    gc.freeze()  # what other tests left is not looked at again
+    gc.freeze()  # ignores garbage of other tests
     gc.disable()
     yield
     gc.enable()
@@ -45,7 +45,7 @@ def without_collector() -> Iterator[None]:
 @pytest.mark.parametrize("info", WORKS)
 @pytest.mark.parametrize("signature", ["fill", "drain", "swap", "blocked", "gang", "cycle"])
 @pytest.mark.usefixtures("without_collector")
-def test_nothing_of_it_waits_for_a_collection(signature: str, info: str) -> None:
+def test_pass_leaves_no_cyclic_garbage(signature: str, info: str) -> None:
     do = WORKS[info](SHAPES[signature].build(max(NODES, SHAPES[signature].least)).snapshot)
     do()
     gc.collect()

@@ -1,4 +1,4 @@
-"""Who goes on elsewhere so that a wide job gets a node (R18)."""
+"""Choice of the job that moves so that a wide job gets a node (R18)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_support.boxes import node, pool_of, project, queued, running
 
 
 def halves(first: int, second: int) -> Snapshot:
-    """Return two half-full nodes, a job for a whole one, and how often the small ones paused."""
+    """Return two half-full nodes, a job for a whole node, and the pauses of the small jobs."""
     a, b = running("a", "susan", on="n0"), running("b", "susan", on="n1")
     jobs = [
         replace(a, preemptions_last_hour=first, since_checkpoint_s=30.0),
@@ -24,15 +24,15 @@ def moved(pool: Snapshot) -> list[str]:
     return [c.job for c in decide(pool).commands if isinstance(c, Preempt) and c.rule == "R18"]
 
 
-def test_the_one_that_loses_less_moves() -> None:
+def test_job_losing_less_is_moved() -> None:
     assert moved(halves(0, 0)) == ["a"]
 
 
-def test_who_was_paused_in_the_last_hour_is_not_moved_and_the_other_goes() -> None:
+def test_recently_paused_job_is_not_moved() -> None:
     assert moved(halves(1, 0)) == ["b"]
 
 
-def test_where_all_were_paused_in_the_last_hour_the_wide_job_waits() -> None:
+def test_wide_job_waits_if_all_jobs_were_recently_paused() -> None:
     plan = decide(halves(1, 1))
     assert not [c for c in plan.commands if isinstance(c, Start | Preempt)]
     assert "wide" in plan.reasons

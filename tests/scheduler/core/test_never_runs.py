@@ -1,4 +1,4 @@
-"""Whether a job can ever run is one answer: at submission and in every pass (R22)."""
+"""Submit and every pass agree on whether a job can ever run (R22)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from benchpool_support.examples import examples
     preemptible=st.booleans(),
     limit=st.sampled_from([None, 3]),
 )
-def test_what_is_accepted_at_intake_is_what_a_pass_finds_possible(
+def test_job_accepted_at_submit_is_possible_in_pass(
     gpus: int,
     workers: int,
     cpus: float,

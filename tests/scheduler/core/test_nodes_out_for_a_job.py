@@ -1,4 +1,4 @@
-"""A job uses no node that is out for it: its volume is elsewhere, or the node did not take it."""
+"""A job uses no excluded node: its volume is elsewhere, or the node did not take it."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def where(job: JobFacts, *nodes: Node, others: tuple[JobFacts, ...] = ()) -> lis
 
 @pytest.mark.parametrize("out", [{"only": names("b")}, {"barred": names("a")}], ids=str)
 @pytest.mark.parametrize("more", [{}, {"spread": True}, {"gpus": 4}, {"cpus": 1.0}], ids=str)
-def test_it_starts_only_where_it_may(out: dict[str, Any], more: dict[str, Any]) -> None:
+def test_job_starts_only_on_allowed_nodes(out: dict[str, Any], more: dict[str, Any]) -> None:
     job = JobFacts(JobId("j"), LAB, **out, **asking(more))
     assert where(job, A, B) == ["b"]
     assert where(job, machine("a", cpus=8.0), machine("b", cpus=8.0)) == ["b"]
 
 
-def test_a_gang_with_one_node_out_takes_the_others() -> None:
+def test_gang_with_one_excluded_node_takes_remaining_nodes() -> None:
     gang = JobFacts(
         JobId("g"), LAB, spec=JobSpec(gpus=2, workers=2, min_workers=2), barred=names("a")
     )
     assert where(gang, A, B) == ["b", "b"]
 
 
-def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
+def test_excluded_node_causes_no_preemption() -> None:
     held = tuple(Worker(A.name, (gpu,)) for gpu in A.gpus)
     runs = JobFacts(
         JobId("o"),
@@ -79,7 +79,7 @@ def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
     assert [c.job for c in allowed.commands if isinstance(c, Preempt)] == ["o"]
 
 
-def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> None:
+def test_reason_names_excluded_nodes_instead_of_impossibility() -> None:
     job = JobFacts(JobId("j"), LAB, spec=JobSpec(gpus=4), only=names("b"))
     plan = decide(Snapshot((A, machine("b", 2)), PROJECTS, (job,)))
     reason = plan.reasons[job.id]
@@ -87,7 +87,7 @@ def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> N
     assert reason.numbers == {"asked": 4, "nodes": 1, "of": 2}
 
 
-def test_a_job_too_large_for_any_node_is_told_so_all_the_same() -> None:
+def test_too_large_job_is_impossible_despite_excluded_nodes() -> None:
     job = JobFacts(JobId("j"), LAB, spec=JobSpec(gpus=5), only=names("b"))
     plan = decide(Snapshot((A, B), (Project(LAB, quota=9),), (job,)))
     assert plan.reasons[job.id].code is ReasonCode.LARGER_THAN_NODE

@@ -1,4 +1,4 @@
-"""Kernels on their way to host memory and back, whatever the driver does: drawn histories."""
+"""Kernels on their way to host memory and back, for random histories and driver faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENDS = {ParkState.RUNNING, ParkState.LOST, ParkState.ENDED}
 LENT = {ParkState.PARKED, ParkState.ASKING}
 
 AT_ONCE = {"loan": ("park", "rest", "borrow"), "end": ("leave", "back", "rest")}
-"""What often follows each other, so that draws come far."""
+"""Frequent sequences of events, so that random histories reach far states."""
 
 steps = st.lists(
     st.tuples(
@@ -48,7 +48,7 @@ def world_of(faults: Sequence[Fault]) -> World:
 
 
 def check(world: World) -> None:
-    """No GPU is in two hands: a kernel whose memory is on it, and a borrower."""
+    """Check that no GPU has two users: a kernel whose memory is on it, and a borrower."""
     for kernel in world.kernels.values():
         if kernel.one.gpu in world.jobs:
             assert not kernel.on_gpu(), kernel
@@ -57,7 +57,7 @@ def check(world: World) -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(steps, st.lists(st.sampled_from(FAULTS), max_size=20))
-def test_no_gpu_is_in_two_hands_and_every_kernel_ends_running_or_told(
+def test_parked_gpu_has_one_user_and_kernels_settle(
     history: Sequence[tuple[str, int]], faults: Sequence[Fault]
 ) -> None:
     world = world_of(faults)
@@ -77,7 +77,7 @@ def test_no_gpu_is_in_two_hands_and_every_kernel_ends_running_or_told(
             case "borrow" if kernel.state is ParkState.PARKED and gpu not in world.borrowers:
                 world.jobs.add(gpu)
                 world.borrowers[gpu] = TOTAL - GIB // 2
-            case "leave":  # its memory is there a while longer
+            case "leave":  # its memory stays a moment longer
                 world.jobs.discard(gpu)
             case "forget" if gpu not in world.jobs:
                 world.borrowers.pop(gpu, None)
@@ -85,14 +85,14 @@ def test_no_gpu_is_in_two_hands_and_every_kernel_ends_running_or_told(
     world.jobs.clear()
     world.borrowers.clear()
     for kernel in world.kernels.values():
-        for _ in range(2):  # on its way out it first arrives
+        for _ in range(2):  # a leaving job first arrives
             kernel.state = next_state(kernel.state, ParkEvent.BACK)
             kernel.state = until_rest(kernel.state, kernel.one, hands)
         assert kernel.state in ENDS, kernel
         check(world)
 
 
-def test_the_table_has_an_answer_to_everything_and_no_way_past_nvml() -> None:
+def test_parking_table_is_complete_and_requires_nvml_check() -> None:
     for state in ParkState:
         assert set(TRANSITIONS[state]) == set(ParkEvent)
     assert [it for it in ParkState if ACTS[it] is ParkAct.NOTHING] == sorted(
@@ -118,7 +118,7 @@ def test_the_table_has_an_answer_to_everything_and_no_way_past_nvml() -> None:
     assert others == {ParkState.RESTORING}
 
 
-def test_a_restore_that_was_refused_is_not_tried_again() -> None:
+def test_rejected_restore_is_not_retried() -> None:
     for event in (ParkEvent.IS_CHECKPOINTED, ParkEvent.HUNG, ParkEvent.HAS_FAILED):
         assert next_state(ParkState.RESTORING, event) is ParkState.LOST
     assert {next_state(ParkState.LOST, event) for event in ParkEvent} == {
@@ -127,7 +127,7 @@ def test_a_restore_that_was_refused_is_not_tried_again() -> None:
     }
 
 
-def test_a_kernel_that_computes_is_left_as_it_is() -> None:
+def test_computing_kernel_is_not_parked() -> None:
     world = world_of(["refused"])
     kernel = world.kernels[0]
     locking = next_state(ParkState.RUNNING, ParkEvent.PARK)

@@ -1,4 +1,4 @@
-"""What one pass promises, for any pool (R1, R3, R8-R10, R20, R22)."""
+"""Properties of one pass, for any pool (R1, R3, R8-R10, R20, R22)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def gpus_of(job: JobFacts) -> int:
 
 
 def bare(pool: Snapshot) -> Snapshot:
-    """Return the pool without its promises: only what is really held."""
+    """Return the pool without its promises, with held GPUs only."""
     jobs = tuple(replace(job, is_nominated=False, nominated=()) for job in pool.jobs)
     return replace(pool, jobs=jobs)
 
 
 @many
 @given(any_moment)
-def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> None:
-    """R1: what is given is there, is ready, and is held by nobody, or by one who leaves first."""
+def test_gpus_are_assigned_once_and_exist(pool: Snapshot) -> None:
+    """R1: an assigned GPU exists, is ready, and is free or held by a job that leaves first."""
     plan = decide(pool)
     usable = {gpu: node.name for node in pool.nodes if node.ready for gpu in node.gpus}
     holder = {gpu: job.id for job in pool.jobs for w in job.held for gpu in w.gpus}
@@ -73,8 +73,8 @@ def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> Non
 
 @many
 @given(any_moment)
-def test_after_the_pass_no_gpu_core_or_gib_is_held_twice(pool: Snapshot) -> None:
-    """R1, also while the victims have not left yet, and when they have."""
+def test_no_resource_is_held_twice_after_pass(pool: Snapshot) -> None:
+    """R1, while the victims still hold their GPUs and after they have left."""
     plan = decide(pool)
     at_once, gradually = after(pool, plan), gone(under_way(pool, plan))
     for later, workers in ((at_once, lambda job: job.held), (gradually, occupied)):
@@ -89,7 +89,7 @@ def test_after_the_pass_no_gpu_core_or_gib_is_held_twice(pool: Snapshot) -> None
 
 @many
 @given(any_moment)
-def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
+def test_gang_starts_between_minimum_and_maximum_size(
     pool: Snapshot,
 ) -> None:
     """R10."""
@@ -105,8 +105,8 @@ def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
 
 @many
 @given(any_moment)
-def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Snapshot) -> None:
-    """R8, at every level and for every resource; what was above before does not grow."""
+def test_limits_hold_and_non_preemptible_work_stays_in_quota(pool: Snapshot) -> None:
+    """R8, at every level and for every resource; earlier excess does not grow."""
     plan = decide(pool)
     for later in (bare(after(pool, plan)), gone(under_way(pool, plan))):
         for kind in ("limit", "quota"):
@@ -120,7 +120,7 @@ def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Sn
 
 @many
 @given(any_moment)
-def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snapshot) -> None:
+def test_every_waiting_job_has_exactly_one_reason(pool: Snapshot) -> None:
     """R22."""
     plan = decide(pool)
     later = under_way(pool, plan)
@@ -132,8 +132,8 @@ def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snap
 
 @many
 @given(pools)
-def test_at_rest_nobody_waits_who_could_start(pool: Snapshot) -> None:
-    """R9: not one job that fits and that no limit or quota forbids; R20 keeps promised places."""
+def test_settled_pool_has_no_startable_waiting_job(pool: Snapshot) -> None:
+    """R9: no waiting job fits within all limits and quotas. Promised places are respected (R20)."""
     still = at_rest(pool)
     for job in still.jobs:
         if job.activity is Activity.QUEUED and not job.is_nominated:
@@ -142,8 +142,8 @@ def test_at_rest_nobody_waits_who_could_start(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_at_rest_no_gang_is_smaller_than_it_could_be(pool: Snapshot) -> None:
-    """R9, R10: above the smallest size workers come singly, as long as there is room."""
+def test_settled_gangs_have_largest_possible_size(pool: Snapshot) -> None:
+    """R9, R10: above the smallest size, workers are added one by one while GPUs are free."""
     still = at_rest(pool)
     for job in still.jobs:
         if job.activity is Activity.RUNNING and len(job.held) < job.spec.workers:
@@ -152,8 +152,8 @@ def test_at_rest_no_gang_is_smaller_than_it_could_be(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
-    """R20: commands die out, and then five further passes do nothing."""
+def test_plan_is_stable_after_few_passes(pool: Snapshot) -> None:
+    """R20: commands end after a few passes, and five further passes do nothing."""
     still = at_rest(pool)
     for _ in range(5):
         assert after(still, decide(still)) == still
@@ -161,8 +161,8 @@ def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
-    """R4, R5a: as many GPUs as a project holds beyond its guarantee are named, of its own jobs."""
+def test_jobs_above_quota_are_named(pool: Snapshot) -> None:
+    """R4, R5a: each project's jobs above its guarantee are named, with the exact GPU count."""
     plan, guaranteed = decide(pool), fair_shares(pool).guaranteed
     if any(command.after for command in starts(plan).values()):
         return  # such jobs do not run yet
@@ -182,14 +182,14 @@ def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
 
 @some
 @given(any_moment)
-def test_the_same_pool_gets_the_same_plan(pool: Snapshot) -> None:
+def test_same_pool_gets_same_plan(pool: Snapshot) -> None:
     assert decide(pool) == decide(pool)
 
 
 @some
 @given(any_moment)
-def test_the_names_of_jobs_decide_nothing(pool: Snapshot) -> None:
-    """Age is the place in the list; an id is only a name."""
+def test_job_names_decide_nothing(pool: Snapshot) -> None:
+    """Age is the position in the list; an ID is only a name."""
     renamed = replace(
         pool, jobs=tuple(replace(job, id=JobId(f"{99 - i}")) for i, job in enumerate(pool.jobs))
     )
@@ -201,7 +201,7 @@ def test_the_names_of_jobs_decide_nothing(pool: Snapshot) -> None:
 
 @many
 @given(any_moment)
-def test_every_worker_is_where_its_job_may_be(pool: Snapshot) -> None:
+def test_workers_run_only_on_permitted_nodes(pool: Snapshot) -> None:
     """R12, R13: an accepted model, and one domain of the required level for the whole gang."""
     nodes = {node.name: node for node in pool.nodes}
     plan = decide(pool)
@@ -218,8 +218,8 @@ def test_every_worker_is_where_its_job_may_be(pool: Snapshot) -> None:
 
 @many
 @given(any_moment)
-def test_no_limit_is_passed_while_victims_still_hold_their_gpus(pool: Snapshot) -> None:
-    """R8: what starts now fits beside what is leaving."""
+def test_limits_hold_while_victims_still_hold_gpus(pool: Snapshot) -> None:
+    """R8: started jobs fit beside leaving jobs."""
     later = under_way(pool, decide(pool))
     before, now = booked(pool), booked(bare(later))
     for project in pool.projects:
@@ -230,8 +230,8 @@ def test_no_limit_is_passed_while_victims_still_hold_their_gpus(pool: Snapshot) 
 
 @many
 @given(pools)
-def test_nobody_is_stopped_again_and_again(pool: Snapshot) -> None:
-    """R20: with no event from outside, a job is stopped at most once."""
+def test_job_is_not_preempted_repeatedly(pool: Snapshot) -> None:
+    """R20: without an external event, a job is stopped at most once."""
     history: dict[str, list[int]] = {job.id: [] for job in pool.jobs}
     for _ in range(12):
         plan = decide(pool)

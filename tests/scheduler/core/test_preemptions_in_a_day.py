@@ -1,4 +1,4 @@
-"""No job pays again and again: how often it may be preempted in a day is bounded, too (R19)."""
+"""Preemptions of a job per day are limited (R19)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEVER = 10**6
 
 @settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 @given(busy_snapshots(elastic=True))
-def test_the_bound_of_a_day_protects_as_that_of_an_hour_does(pool: Snapshot) -> None:
+def test_daily_preemption_limit_protects_like_hourly_limit(pool: Snapshot) -> None:
     bound = pool.policy.preemptions_per_hour
     by_hour = replace(pool, policy=replace(pool.policy, preemptions_per_day=NEVER))
     by_day = replace(

@@ -1,4 +1,4 @@
-"""What victims give back stays promised to the claimant until it starts (R20)."""
+"""GPUs released by victims stay promised to the claimant until it starts (R20)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_support.boxes import box, project, queued, running
 
 
 def claim() -> Snapshot:
-    """Susan holds all six GPUs; Joe asks for the two that he is guaranteed."""
+    """Susan holds all six GPUs; joe requests the two GPUs of his guarantee."""
     return box(
         6,
         [project("susan", 2), project("joe", 2)],
@@ -48,7 +48,7 @@ def under_way(pool: Snapshot) -> Snapshot:
 
 
 def gone(pool: Snapshot) -> Snapshot:
-    """Return the pool when those who were leaving have left and queue again."""
+    """Return the pool after leaving jobs have left and are queued again."""
     jobs = [
         replace(job, activity=Activity.QUEUED, held=())
         if job.activity is Activity.TERMINATING
@@ -62,14 +62,14 @@ def with_job(pool: Snapshot, name: str, project_name: str, gpus: int) -> Snapsho
     return replace(pool, jobs=(*pool.jobs, queued(name, project_name, gpus)))
 
 
-def test_the_start_names_who_must_be_gone_first() -> None:
+def test_start_names_victims_to_wait_for() -> None:
     plan = decide(claim())
     assert [c.job for c in plan.commands if isinstance(c, Preempt)] == ["s1"]
     assert the_start(plan, "j1").after == ("s1",)
     assert plan.reasons[JobId("j1")].code is ReasonCode.WAITING_FOR_VICTIMS
 
 
-def test_while_the_victims_leave_the_promise_stands_and_nobody_else_is_preempted() -> None:
+def test_promise_holds_while_victims_leave() -> None:
     first = decide(claim())
     pool = under_way(claim())
     for _ in range(3):
@@ -79,14 +79,14 @@ def test_while_the_victims_leave_the_promise_stands_and_nobody_else_is_preempted
         pool = under_way(pool)
 
 
-def test_a_newcomer_of_the_same_right_does_not_take_what_was_promised() -> None:
+def test_equal_newcomer_does_not_take_promised_gpus() -> None:
     pool = with_job(under_way(claim()), "j0", "joe", 1)
     plan = decide(pool)
     assert the_start(plan, "j1").workers == the_start(decide(claim()), "j1").workers
     assert not any(isinstance(c, Start) and c.job == "j0" and not c.after for c in plan.commands)
 
 
-def test_a_newcomer_that_would_go_first_does_not_take_it_either() -> None:
+def test_higher_priority_newcomer_does_not_take_promised_gpus() -> None:
     pool = under_way(claim())
     urgent = queued("j0", "joe", 2)
     urgent = replace(urgent, spec=urgent.spec.changed(priority=90))
@@ -96,26 +96,26 @@ def test_a_newcomer_that_would_go_first_does_not_take_it_either() -> None:
     )
 
 
-def test_a_limit_is_kept_while_a_leaving_job_still_holds_its_gpus() -> None:
+def test_limit_holds_while_leaving_job_holds_gpus() -> None:
     leaving = replace(running("s1", "susan", 2), activity=Activity.TERMINATING)
     pool = box(4, [project("susan", 2, limit=2)], [leaving, queued("s2", "susan", 2)])
     assert the_start(decide(pool), "s2").after == ("s1",)
 
 
-def test_when_the_victims_are_gone_the_claimant_starts_where_it_was_promised() -> None:
+def test_claimant_starts_on_promised_gpus() -> None:
     promised = the_start(decide(claim()), "j1").workers
     plan = decide(gone(under_way(claim())))
     assert the_start(plan, "j1") == Start(JobId("j1"), promised)
     assert plan.reasons[JobId("s1")].code is ReasonCode.FAIR_SHARE_REACHED
 
 
-def test_when_the_claimant_is_cancelled_its_room_is_free_for_all() -> None:
+def test_cancelled_claimant_frees_promised_gpus() -> None:
     pool = gone(under_way(claim()))
     pool = replace(pool, jobs=tuple(job for job in pool.jobs if job.id != "j1"))
     assert the_start(decide(pool), "s1").after == ()
 
 
-def test_a_gpu_that_broke_meanwhile_is_replaced_by_another_claim() -> None:
+def test_broken_promised_gpu_is_replaced_by_new_claim() -> None:
     pool = under_way(claim())
     lost = the_start(decide(claim()), "j1").workers[0].gpus[0]
     node = replace(pool.nodes[0], gpus=tuple(gpu for gpu in pool.nodes[0].gpus if gpu != lost))
@@ -123,7 +123,7 @@ def test_a_gpu_that_broke_meanwhile_is_replaced_by_another_claim() -> None:
     assert lost not in {gpu for worker in the_start(plan, "j1").workers for gpu in worker.gpus}
 
 
-def test_room_of_a_job_that_leaves_anyway_is_claimed_without_a_victim() -> None:
+def test_gpus_of_leaving_job_are_claimed_without_victim() -> None:
     pool = box(
         4,
         [project("susan", 2), project("joe", 2)],
@@ -139,14 +139,14 @@ def test_room_of_a_job_that_leaves_anyway_is_claimed_without_a_victim() -> None:
 
 
 def grows() -> Snapshot:
-    """Joe's elastic job runs with one of two workers on a box that Susan has borrowed from."""
+    """Joe's elastic job runs with one of two workers in a pool from which susan has borrowed."""
     grower = running("j1", "joe", 1)
     spec = grower.spec.changed(workers=2, min_workers=1)
     pool = [project("susan", 0), project("joe", 2)]
     return box(2, pool, [running("s1", "susan", 1), replace(grower, spec=spec)])
 
 
-def test_a_growth_is_promised_what_its_victims_leave() -> None:
+def test_growth_gets_gpus_of_its_victims() -> None:
     first = the_start(decide(grows()), "j1")
     assert first.after == ("s1",)
     pool = under_way(grows())
@@ -157,7 +157,7 @@ def test_a_growth_is_promised_what_its_victims_leave() -> None:
     ] == [grown]
 
 
-def test_a_growth_that_waits_holds_up_none_that_need_not() -> None:
+def test_waiting_growth_does_not_block_free_growth() -> None:
     pool = under_way(grows())
     (spec,) = {job.spec for job in pool.jobs if job.id == "j1"}
     jobs = [
@@ -168,7 +168,7 @@ def test_a_growth_that_waits_holds_up_none_that_need_not() -> None:
     assert sorted(len(c.after) for c in more if isinstance(c, Start)) == [0, 1]
 
 
-def test_a_growth_gives_its_promise_up_when_it_may_not_grow_any_more() -> None:
+def test_growth_releases_promise_when_growth_is_forbidden() -> None:
     pool = under_way(grows())
     jobs = [
         replace(job, spec=job.spec.changed(workers=1)) if job.id == "j1" else job

@@ -1,4 +1,4 @@
-"""A reservation raises a quota for a time: nobody's own quota pays, and nothing lasts longer."""
+"""A reservation raises a quota for a time: no other quota falls, and it ends on time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def leaves(pool: Snapshot) -> list[Project]:
 
 
 def bounded(project: Project, pool: Snapshot) -> int:
-    """Return a project's quota; of one that is guaranteed all GPUs, that of those below it."""
+    """Return a project's quota; if it is guaranteed all GPUs, return the quota of its children."""
     if project.quota is not None:
         return project.quota
     return sum(bounded(it, pool) for it in pool.projects if it.parent == project.name)
@@ -58,7 +58,7 @@ def bounded(project: Project, pool: Snapshot) -> int:
 def reserved(
     draw: st.DrawFn, pools: st.SearchStrategy[Snapshot]
 ) -> tuple[Snapshot, QuotaReservation]:
-    """Draw a pool, with a machine more where its quotas leave no room, and what fits into it."""
+    """Draw a pool and a reservation that fits; add a machine if its quotas leave no capacity."""
     pool = draw(pools)
     projects = tuple(replace(it, quota=bounded(it, pool)) for it in pool.projects)
     one = QuotaReservation(
@@ -74,7 +74,7 @@ def reserved(
 
 @given(reserved(snapshots()))
 @slow
-def test_nobody_else_is_guaranteed_less_while_it_stands(
+def test_reservation_lowers_no_other_guarantee(
     what: tuple[Snapshot, QuotaReservation],
 ) -> None:
     pool, one = what
@@ -87,7 +87,7 @@ def test_nobody_else_is_guaranteed_less_while_it_stands(
 
 
 def over_quota(pool: Snapshot, name: ProjectName) -> bool:
-    """Tell whether a project, or one above it, holds more than it is guaranteed."""
+    """Return whether a project, or an ancestor, holds more than its guarantee."""
     projects = {it.name: it for it in pool.projects}
     at: ProjectName | None = name
     while at is not None:
@@ -99,7 +99,7 @@ def over_quota(pool: Snapshot, name: ProjectName) -> bool:
 
 @given(reserved(busy_snapshots()))
 @slow
-def test_what_is_within_its_quota_is_stopped_for_no_reservation(
+def test_reservation_preempts_no_in_quota_work(
     what: tuple[Snapshot, QuotaReservation],
 ) -> None:
     pool, one = what
@@ -114,7 +114,7 @@ def test_what_is_within_its_quota_is_stopped_for_no_reservation(
 
 @given(reserved(snapshots()))
 @slow
-def test_what_may_not_be_paused_never_starts_on_a_reservation(
+def test_non_preemptible_work_never_starts_on_reservation(
     what: tuple[Snapshot, QuotaReservation],
 ) -> None:
     pool, one = what
@@ -141,7 +141,7 @@ def pool_of(*jobs: JobFacts) -> Snapshot:
     return Snapshot((node,), (vision, Project(ProjectName("speech"), quota=2)), jobs)
 
 
-def test_before_it_begins_and_after_its_end_quotas_are_what_they_were() -> None:
+def test_quotas_are_unchanged_outside_reservation_period() -> None:
     pool = pool_of()
     one = QuotaReservation("paper", pool.projects[0].name, 4, 100.0, 200.0)
     for at, quota in ((99.9, 2), (100.0, 6), (199.9, 6), (200.0, 2)):
@@ -149,7 +149,7 @@ def test_before_it_begins_and_after_its_end_quotas_are_what_they_were() -> None:
     assert [next_edge_s([one], at) for at in (0.0, 100.0, 200.0)] == [100.0, 200.0, None]
 
 
-def test_who_has_one_gets_its_gpus_from_those_over_their_quota() -> None:
+def test_reservation_gets_gpus_of_over_quota_work() -> None:
     pool = pool_of()
     vision, speech = (it.name for it in pool.projects)
     box = pool.nodes[0]
@@ -171,7 +171,7 @@ def test_who_has_one_gets_its_gpus_from_those_over_their_quota() -> None:
     assert beyond == []
 
 
-def test_what_does_not_fit_beside_all_quotas_is_named_with_its_numbers() -> None:
+def test_reservation_beyond_capacity_is_named_with_numbers() -> None:
     pool = pool_of()
     vision, speech = (it.name for it in pool.projects)
     first = QuotaReservation("first", vision, 3, 100.0, 200.0)
@@ -188,7 +188,7 @@ def test_what_does_not_fit_beside_all_quotas_is_named_with_its_numbers() -> None
     assert found.quotas is None
 
 
-def test_all_above_a_project_have_it_too_and_weights_stay() -> None:
+def test_ancestors_get_reservation_and_weights_stay() -> None:
     top = Project(pool_of().projects[0].name, quota=4, limit=6)
     below = replace(pool_of().projects[1], parent=top.name, quota=1)
     one = QuotaReservation("r", below.name, 3, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Room kept for a blocked large job, and who may use it meanwhile (R14)."""
+"""Reservation of GPUs for a blocked large job, and their use in the meantime (R14)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ any_pools = st.one_of(
 
 @st.composite
 def one_project(draw: st.DrawFn) -> Snapshot:
-    """Draw an empty pool of one project, so that turns go by age; every job's end is known."""
+    """Draw an empty pool with one project, so that age decides; every job's end is known."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     nodes = tuple(
         Node(NodeName(f"n{i}"), tuple(GpuId(f"n{i}/{g}") for g in range(size)))
@@ -65,7 +65,7 @@ def one_project(draw: st.DrawFn) -> Snapshot:
 
 @st.composite
 def with_known_ends(draw: st.DrawFn) -> Snapshot:
-    """Draw any pool, and give some jobs a time limit, others an expectation."""
+    """Draw any pool, and give some jobs a time limit and other jobs an expected run time."""
     pool = draw(any_pools)
     jobs = [
         replace(
@@ -87,7 +87,7 @@ def started(plan: Plan) -> list[JobId]:
 
 
 def play(pool: Snapshot) -> dict[JobId, float]:
-    """Let every job run for exactly its time limit; return when each started."""
+    """Let every job run for exactly its time limit; return the start of each job."""
     starts: dict[JobId, float] = {}
     now = 0.0
     while True:
@@ -107,7 +107,7 @@ def play(pool: Snapshot) -> dict[JobId, float]:
 
 @many
 @given(one_project())
-def test_who_comes_later_never_delays_the_first_that_is_blocked(pool: Snapshot) -> None:
+def test_later_jobs_never_delay_first_blocked_job(pool: Snapshot) -> None:
     at_once = started(decide(pool))
     blocked = [
         number
@@ -127,8 +127,8 @@ def test_who_comes_later_never_delays_the_first_that_is_blocked(pool: Snapshot) 
 
 @many
 @given(one_project())
-def test_whoever_is_held_back_would_end_too_late_or_take_what_is_needed(pool: Snapshot) -> None:
-    # Work conservation but for R14: a held back job starts once the reserved one is not there.
+def test_held_back_job_would_delay_reserved_job(pool: Snapshot) -> None:
+    # Work conservation except for R14: a held-back job starts without the reserved job.
     plan = decide(pool)
     held_back = {
         job: reason
@@ -146,7 +146,7 @@ def test_whoever_is_held_back_would_end_too_late_or_take_what_is_needed(pool: Sn
 
 @many
 @given(one_project())
-def test_with_the_advised_time_limit_a_held_back_job_starts_now(pool: Snapshot) -> None:
+def test_held_back_job_starts_with_advised_time_limit(pool: Snapshot) -> None:
     plan = decide(pool)
     for name, reason in plan.reasons.items():
         limit = reason.numbers.get("time_limit_s")
@@ -161,7 +161,7 @@ def test_with_the_advised_time_limit_a_held_back_job_starts_now(pool: Snapshot) 
 
 @some
 @given(with_known_ends())
-def test_a_pass_leaves_a_kept_board_as_it_was(pool: Snapshot) -> None:
+def test_pass_leaves_cluster_state_unchanged(pool: Snapshot) -> None:
     state = ClusterState.of(pool)
     first = decide_on(state, pool.now_s)
     assert decide_on(state, pool.now_s) == first == decide(pool)
@@ -169,7 +169,7 @@ def test_a_pass_leaves_a_kept_board_as_it_was(pool: Snapshot) -> None:
 
 @some
 @given(with_known_ends())
-def test_with_reservations_a_second_pass_does_nothing(pool: Snapshot) -> None:
+def test_second_pass_with_reservations_does_nothing(pool: Snapshot) -> None:
     done = after(pool, decide(pool))
     for _ in range(3):
         again = after(done, decide(done))
@@ -181,7 +181,7 @@ def test_with_reservations_a_second_pass_does_nothing(pool: Snapshot) -> None:
 
 @some
 @given(with_known_ends())
-def test_every_waiting_job_still_has_exactly_one_reason(pool: Snapshot) -> None:
+def test_every_waiting_job_has_exactly_one_reason(pool: Snapshot) -> None:
     plan = decide(pool)
     now = {c.job for c in plan.commands if isinstance(c, Start) and not c.after}
     waiting = {job.id for job in pool.jobs if job.activity is Activity.QUEUED} - now
@@ -190,7 +190,7 @@ def test_every_waiting_job_still_has_exactly_one_reason(pool: Snapshot) -> None:
 
 @some
 @given(any_pools)
-def test_without_known_ends_nothing_is_reserved(pool: Snapshot) -> None:
+def test_no_reservation_without_known_ends(pool: Snapshot) -> None:
     plan = decide(pool)
     assert all(reason.other is None for reason in plan.reasons.values())
     assert not ClusterState.of(pool).endings
@@ -217,7 +217,7 @@ def waiting(name: str, gpus: int = 1, **facts: object) -> JobFacts:
     return JobFacts(JobId(name), VISION, **asking(facts, gpus=gpus))
 
 
-def test_learned_run_times_count_where_there_is_no_limit() -> None:
+def test_learned_run_times_count_without_limit() -> None:
     pool = box(
         running("a", 0, 1, expected_run_s=1000.0, done_s=300.0, ran_s=100.0),
         waiting("large", 4),
@@ -227,14 +227,14 @@ def test_learned_run_times_count_where_there_is_no_limit() -> None:
     assert started(decide(pool)) == ["short"]
 
 
-def test_a_job_that_runs_longer_than_expected_has_no_known_end_any_more() -> None:
+def test_overrunning_job_has_no_known_end() -> None:
     pool = box(
         running("a", 0, 1, expected_run_s=100.0, ran_s=101.0), waiting("large", 4), waiting("b")
     )
     assert started(decide(pool)) == ["b"]
 
 
-def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
+def test_reasons_name_reserved_job_time_and_remedy() -> None:
     pool = box(
         running("a", 0, 1, time_limit_s=3000, ran_s=600.0),
         waiting("a-very-long-name", 4),
@@ -255,17 +255,17 @@ def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
     assert held_back.numbers["would_start_limited_to"] == 2400
     reserved = plan.reasons[JobId("a-very-long-name")]
     assert reserved.remedy.endswith("GPUs are kept for it as they become free")
-    # When it starts is said by its estimate alone: no second figure beside that.
+    # Only the estimate shows the start: there is no second time beside it.
     assert " min" not in held_back.text + reserved.remedy
 
 
-def test_of_many_equal_jobs_the_short_ones_overtake_the_long() -> None:
+def test_short_jobs_overtake_long_equal_jobs() -> None:
     jobs = [waiting(f"w{i}", time_limit_s=60 if i % 2 else 6000) for i in range(6)]
     pool = box(running("a", 0, 1, time_limit_s=600), waiting("large", 4), *jobs)
     assert started(decide(pool)) == ["w1", "w3"]
 
 
-def test_an_elastic_job_does_not_grow_into_kept_room() -> None:
+def test_elastic_job_does_not_grow_into_reserved_gpus() -> None:
     grows = running("grows", 0)
     grows = replace(grows, spec=JobSpec(workers=4, min_workers=1))
     pool = box(running("a", 1, time_limit_s=600), grows, waiting("large", 2, workers=1))

@@ -1,4 +1,4 @@
-"""Whether a job is tried again: never beyond the bounds, whatever is asked and whatever happens."""
+"""Decisions on retries: they never exceed the limits, for any request and any failure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_cause_has_one_row() -> None:
 
 
 @given(specs, policies, st.lists(failures, max_size=60))
-def test_a_job_is_never_tried_again_beyond_its_bounds_nor_twice_after_the_same_traceback(
+def test_retries_stay_within_limits_and_stop_at_repeated_traceback(
     spec: JobSpec, policy: RetryRules, ends: list[AttemptEnd]
 ) -> None:
     past: list[PastRetry] = []
@@ -55,7 +55,7 @@ def test_a_job_is_never_tried_again_beyond_its_bounds_nor_twice_after_the_same_t
 
 
 @given(failures, policies, st.lists(failures, max_size=3))
-def test_a_job_that_asks_for_none_fails_at_once(
+def test_job_without_retries_fails_immediately(
     end: AttemptEnd, policy: RetryRules, before: list[AttemptEnd]
 ) -> None:
     past = tuple(PastRetry(it.cause) for it in before)
@@ -63,7 +63,7 @@ def test_a_job_that_asks_for_none_fails_at_once(
 
 
 @given(specs, policies, st.sampled_from([it for it in EndCause if it not in FAILURES]))
-def test_what_is_nobodys_fault_uses_up_nothing_and_cannot_be_switched_off(
+def test_infrastructure_failure_is_always_retried_without_counting(
     spec: JobSpec, policy: RetryRules, cause: EndCause
 ) -> None:
     past = (PastRetry(EndCause.EXIT_CODE, "a"),) * MOST_RETRIES
@@ -73,7 +73,7 @@ def test_what_is_nobodys_fault_uses_up_nothing_and_cannot_be_switched_off(
 @pytest.mark.parametrize(
     "cause", [EndCause.NODE_LOST, EndCause.EVICTED, EndCause.NOT_TAKEN, EndCause.MACHINE_FAULT]
 )
-def test_what_is_lost_again_and_again_waits_for_its_owner(cause: EndCause) -> None:
+def test_repeatedly_lost_job_waits_for_owner(cause: EndCause) -> None:
     most = RULES[cause].in_a_row
     assert most is not None
     for in_a_row in range(most):
@@ -98,7 +98,7 @@ def test_what_is_lost_again_and_again_waits_for_its_owner(cause: EndCause) -> No
         (JobSpec(retry_on=(EndCause.NODE_LOST,)), None, EndCause.GPU_ERROR, 0),
     ],
 )
-def test_what_site_and_job_say_of_a_cause(
+def test_site_and_job_retry_settings_are_combined(
     spec: JobSpec, site: int | None, cause: EndCause, times: int
 ) -> None:
     policy = RetryRules({} if site is None else {cause: SiteRule(times=site)})

@@ -1,4 +1,4 @@
-"""A pool in which nothing happens but what passes decide comes to rest (R20)."""
+"""A pool without external events settles (R20)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TROUBLED = {
     "levels": (2621,),
     "elastic-models": (290, 1817),
 }
-"""Pools that once did not come to rest, or only slowly, or could not be decided at all."""
+"""Pools that once did not settle, settled slowly, or could not be decided."""
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_pool_comes_to_rest_in_a_few_passes(kind: str) -> None:
-    """R20: whoever is stopped may claim from others in the next pass, but that has an end."""
+def test_pool_settles_in_few_passes(kind: str) -> None:
+    """R20: a stopped job may claim in the next pass, but such chains end."""
     numbers = [*range(examples(150)), *TROUBLED.get(kind, ())]
     pools = {number: drawn_pool(number, KINDS[kind]) for number in numbers}
     wrong = {number: found for number, pool in pools.items() if (found := complaint(pool))}
@@ -39,15 +39,15 @@ def complaint(pool: Snapshot) -> str:
 
 SCATTERED = [kind for kind in sorted(KINDS) if KINDS[kind].scattered]
 PIECE, PIECES = 1125, 8
-"""So many pools of each scattered kind, in so many tests: 18,000 in all."""
+"""Pools of each scattered kind per test, and number of tests: 18,000 pools in all."""
 
 
 @pytest.mark.parametrize("piece", range(PIECES))
 @pytest.mark.parametrize("kind", SCATTERED)
-def test_no_plan_breaks_a_rule_wherever_jobs_run(kind: str, piece: int) -> None:
-    """R1, R8 and R10 in the state after each plan, and R20: it comes to rest.
+def test_plans_keep_rules_for_random_placements(kind: str, piece: int) -> None:
+    """R1, R8 and R10 hold after each plan, and the pool settles (R20).
 
-    No pass would place jobs as chance has, so that more of them may act than elsewhere.
+    Random placements differ from those of a pass, so that more jobs may act than elsewhere.
     """
     for number in range(piece * PIECE, piece * PIECE + examples(PIECE)):
         pool = drawn_pool(number, KINDS[kind])
@@ -55,15 +55,15 @@ def test_no_plan_breaks_a_rule_wherever_jobs_run(kind: str, piece: int) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_no_plan_breaks_a_rule_while_victims_leave(kind: str) -> None:
-    """R1, R8 and R10, also where a promise is kept for a while."""
+def test_plans_keep_rules_while_victims_leave(kind: str) -> None:
+    """R1, R8 and R10, also while a promise is kept."""
     for number in range(examples(150)):
         pool = drawn_pool(number, KINDS[kind])
         assert broken_on_the_way(pool) == (), f"{number}\n{as_case(pool)}"
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_what_rests_stays_so(kind: str) -> None:
+def test_settled_pool_stays_settled(kind: str) -> None:
     """R20: five further passes do nothing."""
     for number in range(examples(20)):
         still = at_rest(drawn_pool(number, KINDS[kind]))

@@ -1,4 +1,4 @@
-"""What each project deserves, against shares worked out a second time (R4-R7)."""
+"""Fair shares of projects, compared with shares computed a second time (R4-R7)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def fair_shares(pool: Snapshot) -> dict[str, int]:
 
 @settings(max_examples=examples(500))
 @given(amounts, siblings)
-def test_the_division_is_that_of_vessels_filled_to_one_height(
-    total: int, parts: list[Demand]
-) -> None:
+def test_surplus_division_equals_water_filling(total: int, parts: list[Demand]) -> None:
     """R4, R5: quota first, then equal height for equal weight, bucket by bucket."""
     vessels = [reference.Vessel(c.quota, c.most, Fraction(c.weight), c.priority) for c in parts]
     assert divide(total, parts)[0] == reference.whole_slices(total, vessels)
@@ -50,7 +48,7 @@ def test_the_division_is_that_of_vessels_filled_to_one_height(
 
 @many
 @given(st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True)))
-def test_every_project_of_the_tree_gets_the_share_that_the_rules_give(pool: Snapshot) -> None:
+def test_every_project_gets_share_required_by_rules(pool: Snapshot) -> None:
     """R4-R7, level by level, with demand, limits, benches and past use."""
     expected = {name: int(share[GPUS]) for name, share in reference.fair_shares(pool).of.items()}
     assert fair_shares(pool) == expected
@@ -58,8 +56,8 @@ def test_every_project_of_the_tree_gets_the_share_that_the_rules_give(pool: Snap
 
 @settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
 @given(pools)
-def test_guarantees_are_those_of_the_reference(pool: Snapshot) -> None:
-    """R5a: a quota, and a part of what is guaranteed above it."""
+def test_guarantees_match_reference(pool: Snapshot) -> None:
+    """R5a: a quota, and a part of the guarantee of the parent."""
     shares = decide(pool).shares.items()
     expected = {name: three[GPUS] for name, three in reference.guarantees(pool).items()}
     assert {name: share.guaranteed for name, share in shares} == expected
@@ -67,7 +65,7 @@ def test_guarantees_are_those_of_the_reference(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_no_share_is_made_or_lost_on_any_level(pool: Snapshot) -> None:
+def test_shares_sum_up_on_every_level(pool: Snapshot) -> None:
     """R4, R5: children's shares add up to the parent's, or to what their guarantees demand."""
     shares, asked = fair_shares(pool), reference.demands(pool)
     total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
@@ -96,10 +94,8 @@ def _weighs(project: Project) -> bool:
 
 @many
 @given(wide_snapshots(), st.data())
-def test_a_larger_weight_never_lowers_the_projects_share(
-    pool: Snapshot, data: st.DataObject
-) -> None:
-    """R5, R5a; the weights are written, because the defaults of the two divisions differ."""
+def test_larger_weight_never_lowers_share(pool: Snapshot, data: st.DataObject) -> None:
+    """R5, R5a. The weights are explicit, because the defaults of the two divisions differ."""
     index = data.draw(st.integers(0, len(pool.projects) - 1))
     project = pool.projects[index]
     fixed = [replace(p, weight=1.0 if p.weight is None else p.weight) for p in pool.projects]
@@ -113,10 +109,8 @@ def test_a_larger_weight_never_lowers_the_projects_share(
 
 @many
 @given(wide_snapshots(Breadth(past=False, firm=False)), st.data())
-def test_a_larger_quota_never_lowers_the_projects_share(
-    pool: Snapshot, data: st.DataObject
-) -> None:
-    """R4; the weight is written, because the default would follow the quota."""
+def test_larger_quota_never_lowers_share(pool: Snapshot, data: st.DataObject) -> None:
+    """R4. The weight is explicit, because the default would follow the quota."""
     index = data.draw(st.integers(0, len(pool.projects) - 1))
     project = pool.projects[index]
     fixed = [replace(p, weight=1.0 if p.weight is None else p.weight) for p in pool.projects]
@@ -140,12 +134,12 @@ idle_projects = st.builds(
 
 @many
 @given(pools, idle_projects, st.data())
-def test_a_project_that_asks_for_nothing_changes_nothing(
+def test_project_without_requests_changes_no_share(
     pool: Snapshot, idle: Project, data: st.DataObject
 ) -> None:
-    """R6: neither shares nor commands nor reasons, wherever in the tree it hangs.
+    """R6: neither shares nor commands nor reasons change, for any place in the tree.
 
-    Below another project it has no quota: that is not passed on to its siblings (R5a).
+    Below another project the idle project has no quota, which would not pass to its siblings (R5a).
     """
     used = {job.project for job in pool.jobs}
     parents = [None, *(p.name for p in pool.projects if p.name not in used)]
@@ -160,8 +154,8 @@ def test_a_project_that_asks_for_nothing_changes_nothing(
     }
 
 
-def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
-    """R6: who runs asks for what it runs."""
+def test_held_work_counts_as_demand() -> None:
+    """R6: running work is part of the demand."""
     from benchpool_support.boxes import box, project, running
 
     pool = box(4, [project("a", 1, weight=1), project("b", 1, weight=1)], [running("r", "a", 3)])
@@ -171,7 +165,7 @@ def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
 
 @settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
 @given(with_a_past)
-def test_past_use_is_compared_among_those_who_ask(pool: Snapshot) -> None:
+def test_past_use_is_compared_between_requesting_projects(pool: Snapshot) -> None:
     """R6, R7."""
     expected = {name: int(share[GPUS]) for name, share in reference.fair_shares(pool).of.items()}
     assert fair_shares(pool) == expected

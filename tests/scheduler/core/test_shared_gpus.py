@@ -1,4 +1,4 @@
-"""Parts of a GPU: never more than one in sum, one project on each, only where nodes share (R1)."""
+"""Parts of a GPU: at most one GPU in sum, one project per GPU, only on sharing nodes (R1)."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def check(pool: Snapshot) -> None:
 
 @settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(pools(), st.data())
-def test_no_gpu_is_given_out_beyond_one_whole_or_to_two_projects(
-    pool: Snapshot, data: st.DataObject
-) -> None:
+def test_gpu_parts_stay_within_one_gpu_and_project(pool: Snapshot, data: st.DataObject) -> None:
     for _ in range(4):
         plan = decide(pool)
         pool = after(pool, plan)
@@ -93,13 +91,13 @@ def test_no_gpu_is_given_out_beyond_one_whole_or_to_two_projects(
 
 @settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 @given(pools())
-def test_a_second_pass_changes_nothing_for_parts_either(pool: Snapshot) -> None:
+def test_second_pass_changes_no_gpu_part(pool: Snapshot) -> None:
     first = after(pool, decide(pool))
     settled = after(first, decide(first))
     assert after(settled, decide(settled)) == settled
 
 
-def test_a_part_in_a_pool_that_shares_no_gpu_is_told_so() -> None:
+def test_gpu_part_without_shared_gpus_gets_reason() -> None:
     vision = ProjectName("vision")
     pool = Snapshot(
         (Node(NodeName("n0"), (GpuId("a"),)),),

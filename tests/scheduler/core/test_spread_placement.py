@@ -1,4 +1,4 @@
-"""A job may ask for nodes of its own for its workers, instead of being packed (R12)."""
+"""A job may request a node per worker instead of packing (R12)."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def gang(workers: int, **facts: Any) -> JobFacts:
 FOUR = tuple(machine(f"n{at}", 4) for at in range(4))
 
 
-def test_workers_that_want_it_get_a_node_each() -> None:
+def test_spread_workers_get_separate_nodes() -> None:
     assert placed(gang(4), *FOUR) == Counter({"n0": 1, "n1": 1, "n2": 1, "n3": 1})
 
 
-def test_without_the_wish_they_are_packed() -> None:
+def test_workers_are_packed_by_default() -> None:
     packed = gang(4)
     packed = replace(packed, spec=packed.spec.changed(spread=False))
     assert placed(packed, *FOUR) == Counter({"n0": 4})
 
 
-def test_no_node_gets_a_second_worker_before_all_have_one() -> None:
+def test_all_nodes_get_one_worker_before_second() -> None:
     assert placed(gang(6), *FOUR) == Counter({"n0": 2, "n1": 2, "n2": 1, "n3": 1})
 
 
-def test_the_emptiest_node_goes_first() -> None:
+def test_emptiest_node_is_filled_first() -> None:
     busy = JobFacts(
         JobId("busy"),
         VISION,
@@ -72,12 +72,12 @@ def test_the_emptiest_node_goes_first() -> None:
     assert placed(gang(1), *FOUR, others=(busy,)) == Counter({"n1": 1})
 
 
-def test_where_nodes_are_full_the_others_take_more() -> None:
+def test_remaining_nodes_take_more_when_nodes_are_full() -> None:
     small = (machine("a", 1), machine("b", 3))
     assert placed(gang(4), *small) == Counter({"a": 1, "b": 3})
 
 
-def test_a_job_that_grows_goes_where_it_is_not_yet() -> None:
+def test_growing_job_prefers_unused_nodes() -> None:
     large = (machine("n0", 8), *FOUR[1:])
     held = (Worker(NodeName("n0"), (GpuId("n0/0"),)),)
     job = gang(3)
@@ -86,7 +86,7 @@ def test_a_job_that_grows_goes_where_it_is_not_yet() -> None:
     assert placed(job, *large) == Counter({"n1": 1, "n2": 1})
 
 
-def test_it_is_spread_inside_its_required_domain() -> None:
+def test_job_is_spread_inside_required_domain() -> None:
     racks = tuple(machine(f"n{at}", 4, labels={"rack": "ab"[at // 2]}) for at in range(4))
     job = gang(4, required_level="rack")
     assert placed(job, *racks) == Counter({"n0": 2, "n1": 2})

@@ -1,4 +1,4 @@
-"""When waiting jobs are said to start, and when they do (R22)."""
+"""Estimated starts of waiting jobs, compared with their real starts (R22)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def known(seconds: float) -> Expectation:
 
 
 def drawn_run_times(pool: Snapshot, seed: int) -> dict[JobId, Expectation]:
-    """Give every job a run time longer than it ran already; all different."""
+    """Give every job a run time longer than its elapsed time; all different."""
     return {
         job.id: known(job.ran_s + 10 + (seed * 7919 + number * 104_729) % 5003)
         for number, job in enumerate(pool.jobs)
@@ -49,7 +49,7 @@ def drawn_run_times(pool: Snapshot, seed: int) -> dict[JobId, Expectation]:
 
 
 def settled(pool: Snapshot) -> Snapshot:
-    """Return a pool without jobs that are leaving, and with nothing lost by a pause."""
+    """Return a pool without leaving jobs, in which a pause loses nothing."""
     jobs = [
         replace(job, since_checkpoint_s=0.0 if job.held else None, ran_s=job.ran_s * bool(job.held))
         for job in pool.jobs
@@ -66,7 +66,7 @@ def settled(pool: Snapshot) -> Snapshot:
 
 
 def real_starts(pool: Snapshot, ends: dict[JobId, Expectation]) -> dict[JobId, float]:
-    """Play the pool with the simulator's own steps; return each waiting job's first start."""
+    """Play the pool with the simulator's steps; return the first start of each waiting job."""
     now, starts = 0.0, dict[JobId, float]()
     left = {job.id: ends[job.id].likely_s - job.ran_s for job in pool.jobs}
     while True:
@@ -79,7 +79,7 @@ def real_starts(pool: Snapshot, ends: dict[JobId, Expectation]) -> dict[JobId, f
         running = [job.id for job in pool.jobs if job.activity is Activity.RUNNING]
         if not running:
             return starts
-        # A job that has run long gives way at that moment, though no job ends then.
+        # A job that becomes long-running is preempted at that moment, although no job ends.
         turns = [plan.wake_s] if plan.wake_s is not None and plan.wake_s > 0 else []
         step = min([*turns, *(left[job] for job in running)])
         now += step
@@ -98,9 +98,7 @@ def real_starts(pool: Snapshot, ends: dict[JobId, Expectation]) -> dict[JobId, f
 
 @some
 @given(pools, st.integers(0, 1000))
-def test_where_jobs_end_when_expected_all_start_exactly_when_forecast(
-    pool: Snapshot, seed: int
-) -> None:
+def test_starts_match_forecast_when_jobs_end_as_expected(pool: Snapshot, seed: int) -> None:
     pool = settled(pool)
     ends = drawn_run_times(pool, seed)
     really = real_starts(pool, ends)
@@ -115,7 +113,7 @@ def test_where_jobs_end_when_expected_all_start_exactly_when_forecast(
 
 @some
 @given(pools, st.integers(0, 1000))
-def test_ranges_are_ordered_and_hold_the_likely_start(pool: Snapshot, seed: int) -> None:
+def test_ranges_are_ordered_and_contain_likely_start(pool: Snapshot, seed: int) -> None:
     ends = {
         job: Expectation(it.likely_s, it.likely_s * 1.5, it.likely_s * 4)
         for job, it in drawn_run_times(pool, seed).items()
@@ -130,8 +128,8 @@ def test_ranges_are_ordered_and_hold_the_likely_start(pool: Snapshot, seed: int)
 
 @some
 @given(pools)
-def test_without_known_ends_only_what_starts_now_has_an_estimate(pool: Snapshot) -> None:
-    ageless = replace(pool.policy, long_run_s=0.0)  # else time alone makes room
+def test_without_known_ends_only_immediate_start_is_estimated(pool: Snapshot) -> None:
+    ageless = replace(pool.policy, long_run_s=0.0)  # otherwise time alone frees GPUs
     pool = settled(replace(pool, policy=ageless))
     now = {c.job for c in decide(pool).commands if isinstance(c, Start)}
     found = forecast(pool, {})
@@ -165,7 +163,7 @@ def estimate_of(pool: Snapshot, name: str, ends: dict[str, Expectation]) -> Esti
     return forecast(pool, {JobId(job): it for job, it in ends.items()}).get(JobId(name))
 
 
-def test_a_time_limit_is_the_latest_end_where_nothing_is_learned() -> None:
+def test_time_limit_is_latest_end_without_history() -> None:
     pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000), waiting("b"))
     found = estimate_of(pool, "b", {})
     assert found is not None
@@ -174,20 +172,20 @@ def test_a_time_limit_is_the_latest_end_where_nothing_is_learned() -> None:
     assert (found.waits_for, found.basis) == ("a", Basis(BasisKind.TIME_LIMIT))
 
 
-def test_a_time_limit_bounds_what_is_learned() -> None:
+def test_time_limit_bounds_learned_run_time() -> None:
     pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000), waiting("b"))
     found = estimate_of(pool, "b", {"a": Expectation(300.0, 900.0, 5000.0)})
     assert found is not None
     assert (found.earliest_s, found.likely_s, found.latest_s) == (0.0, 700.0, 800.0)
 
 
-def test_a_gang_waits_for_the_last_of_those_whose_gpus_it_needs() -> None:
+def test_gang_waits_for_last_needed_gpu() -> None:
     pool = box(3, running("a", 0), running("b", 1), running("c", 2), waiting("d", 2))
     ends = {"a": known(500), "b": known(100), "c": known(900)}
     assert estimate_of(pool, "d", ends) == Estimate(500, 500, 500, JobId("a"), LEARNED)
 
 
-def test_a_job_behind_another_waits_for_both() -> None:
+def test_job_behind_another_waits_for_both() -> None:
     pool = box(1, running("a", 0), waiting("b"), waiting("c"))
     ends = {"a": known(100), "b": known(50)}
     found = forecast(pool, {JobId(job): it for job, it in ends.items()})
@@ -196,7 +194,7 @@ def test_a_job_behind_another_waits_for_both() -> None:
     assert found[JobId("c")].waits_for == "b"
 
 
-def test_an_end_that_nobody_knows_leaves_the_late_bound_open() -> None:
+def test_unknown_end_leaves_late_bound_open() -> None:
     pool = box(2, running("a", 0), running("b", 1), waiting("c"), waiting("d"))
     found = forecast(pool, {JobId("a"): Expectation(10, 20, 30)})
     assert list(found) == ["c"]
@@ -205,19 +203,19 @@ def test_an_end_that_nobody_knows_leaves_the_late_bound_open() -> None:
     assert (told.likely_s, told.latest_s, told.waits_for) == (20, 30, "a")
 
 
-def test_who_gives_way_resumes_later_with_the_progress_it_kept() -> None:
+def test_preempted_job_resumes_later_with_kept_progress() -> None:
     victim = replace(running("a", 0, ran_s=400.0), project=SPEECH, since_checkpoint_s=100.0)
     pool = box(1, victim, waiting("b"), quota=1, policy=Policy(restart_s=60.0))
     pool = replace(pool, projects=(Project(VISION, quota=1), Project(SPEECH, quota=0)))
     asked = replace(pool, jobs=(*pool.jobs, waiting("c")))
     ends = {JobId("a"): known(1000), JobId("b"): known(50), JobId("c"): known(50)}
     found = forecast(asked, ends)
-    # b reclaims the GPU now, c takes it after b, and only then a goes on.
+    # b reclaims the GPU now, c takes it after b, and only then a resumes.
     assert (found[JobId("b")].likely_s, found[JobId("b")].latest_s) == (0, 30)
     assert found[JobId("c")].likely_s == 50
 
 
-def test_a_protected_victim_is_waited_for_no_longer_than_its_protection() -> None:
+def test_protected_victim_is_awaited_only_until_protection_ends() -> None:
     victim = replace(running("a", 0, ran_s=10.0), project=SPEECH)
     pool = replace(
         box(1, victim, waiting("b"), policy=Policy(min_runtime_s=60.0)),
@@ -228,19 +226,19 @@ def test_a_protected_victim_is_waited_for_no_longer_than_its_protection() -> Non
     assert found.likely_s == 50
 
 
-def test_who_is_leaving_and_resumes_comes_after_those_before_it() -> None:
+def test_resuming_job_follows_earlier_queued_jobs() -> None:
     leaving = replace(running("a", 0), activity=Activity.TERMINATING)
     pool = box(1, leaving, waiting("b"), waiting("c"))
     ends = {JobId("a"): known(500), JobId("b"): known(100)}
     gone = forecast(pool, ends)
     back = forecast(pool, ends, resumes=[JobId("a")])
-    # b was promised the GPU; a, the older, goes on before c.
+    # b was promised the GPU; a is older and resumes before c.
     assert gone[JobId("b")].latest_s == back[JobId("b")].latest_s == 30
     assert gone[JobId("c")].likely_s == 100
     assert back[JobId("c")].likely_s == 100 + 500 + 60
 
 
-def test_passes_are_bounded_and_few_still_look_as_far() -> None:
+def test_forecast_passes_and_horizon_are_limited() -> None:
     jobs = [running(f"r{i}", i) for i in range(8)]
     pool = box(8, *jobs, waiting("all", 8))
     ends = {job.id: known(100.0 * (i + 1)) for i, job in enumerate(jobs)}
@@ -250,7 +248,7 @@ def test_passes_are_bounded_and_few_still_look_as_far() -> None:
     assert forecast(pool, ends, horizon_s=799.0) == {}
 
 
-def test_a_forecast_that_is_broken_off_says_what_it_knows_by_then() -> None:
+def test_interrupted_forecast_returns_known_starts() -> None:
     pool = box(1, running("a", 0), waiting("b"), waiting("c"))
     ends = {JobId("a"): known(100), JobId("b"): known(50)}
     asked = iter([True, True, False, False, False])
@@ -258,7 +256,7 @@ def test_a_forecast_that_is_broken_off_says_what_it_knows_by_then() -> None:
     assert found == {JobId("b"): Estimate(100, 100, None, JobId("a"), LEARNED)}
 
 
-def test_many_ends_share_passes_and_the_estimate_stays_close() -> None:
+def test_many_ends_share_passes_and_estimate_stays_close() -> None:
     jobs = [running(f"r{i}", i) for i in range(400)]
     pool = box(400, *jobs, waiting("all", 400), quota=400)
     ends = {job.id: known(100.0 + 3 * i) for i, job in enumerate(jobs)}

@@ -1,4 +1,4 @@
-"""What a waiting job is told is true: worked out a second time, and the advice applied (R22)."""
+"""Wait reasons are true: they are computed a second time, and their advice is applied (R22)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ gpus_only = replace(quiet, resources=False)
 
 
 def unmoved(pool: Snapshot) -> Snapshot:
-    """Return the pool with work that cannot move, so that free GPUs stay where they are."""
+    """Return the pool with unmovable work, so that free GPUs stay where they are."""
     return replace(pool, jobs=tuple(replace(job, checkpoints=False) for job in pool.jobs))
 
 
@@ -63,7 +63,7 @@ RESOURCES = ["GPUs", "CPUs", "memory"]
 
 
 def told(pool: Snapshot) -> Iterator[tuple[JobFacts, WaitReason]]:
-    """Yield every waiting job of a pool at rest, with what it is told."""
+    """Yield every waiting job of a settled pool with its reason."""
     plan = decide(pool)
     if not plan.commands:
         note(as_case(pool))
@@ -86,10 +86,10 @@ def all_ready(pool: Snapshot) -> Snapshot:
 
 @many
 @given(pools)
-def test_a_limit_or_guarantee_that_is_named_really_binds_at_the_level_named(
+def test_named_limit_or_guarantee_is_binding(
     pool: Snapshot,
 ) -> None:
-    """R8: the lowest level that binds, what it holds, and that the job would pass it."""
+    """R8: the lowest binding level, the amount it holds, and that the job would exceed it."""
     pool = at_rest(pool)
     kinds = {
         ReasonCode.PROJECT_LIMIT: "limit",
@@ -119,7 +119,7 @@ def test_a_limit_or_guarantee_that_is_named_really_binds_at_the_level_named(
 
 @many
 @given(pools)
-def test_only_what_can_never_run_is_told_so(pool: Snapshot) -> None:
+def test_only_impossible_jobs_are_reported_as_impossible(pool: Snapshot) -> None:
     pool = at_rest(pool)
     for job, reason in told(pool):
         if reason.code in NEVER:
@@ -133,8 +133,8 @@ def test_only_what_can_never_run_is_told_so(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_the_numbers_of_the_room_are_those_of_the_pool(pool: Snapshot) -> None:
-    """Free, total, held, quota and fair share, counted again."""
+def test_reason_numbers_match_pool(pool: Snapshot) -> None:
+    """Free, total, held, quota and fair share are counted again."""
     pool = at_rest(pool)
     total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
     now, due = held(pool), fair_shares(pool)
@@ -157,8 +157,8 @@ def test_the_numbers_of_the_room_are_those_of_the_pool(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_the_form_of_the_free_room_is_as_told(pool: Snapshot) -> None:
-    """Enough is free, yet on too many nodes, or for some of the workers, or without CPUs."""
+def test_fragmentation_reason_matches_free_capacity(pool: Snapshot) -> None:
+    """Enough GPUs are free, but on too many nodes, for some of the workers, or without CPUs."""
     pool = at_rest(pool)
     for job, reason in told(pool):
         if reason.code not in OF_THE_ROOM:
@@ -181,8 +181,8 @@ def test_the_form_of_the_free_room_is_as_told(pool: Snapshot) -> None:
 
 @many
 @given(st.one_of(wide_snapshots(gpus_only, running=10, waiting=6), busy_snapshots(elastic=True)))
-def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
-    """R15: with the job the project named would pass both its share and its quota of GPUs."""
+def test_named_share_would_be_exceeded(pool: Snapshot) -> None:
+    """R15: with the job, the named project would exceed both its share and its quota of GPUs."""
     pool = at_rest(pool)
     due, now = fair_shares(pool), held(pool)
     for job, reason in told(pool):
@@ -196,8 +196,8 @@ def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
 
 @many
 @given(pools)
-def test_the_advice_holds_when_it_is_followed(pool: Snapshot) -> None:
-    """A smaller job starts at once, or can run at all, as the remedy says."""
+def test_advice_holds_when_followed(pool: Snapshot) -> None:
+    """A smaller job starts immediately, or becomes possible, as the remedy promises."""
     pool = at_rest(pool)
     for job, reason in told(pool):
         if (smaller := reason.numbers.get("would_start_with")) is not None:
@@ -229,7 +229,7 @@ def test_the_advice_holds_when_it_is_followed(pool: Snapshot) -> None:
 
 @many
 @given(st.one_of(wide_snapshots(quiet, running=12, waiting=2), busy_snapshots(elastic=True)))
-def test_where_protection_is_the_reason_somebody_gives_way_without_it(pool: Snapshot) -> None:
+def test_protection_reason_vanishes_without_protection(pool: Snapshot) -> None:
     """R19."""
     pool = at_rest(pool)
     for _, reason in told(pool):

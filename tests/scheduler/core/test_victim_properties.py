@@ -1,4 +1,4 @@
-"""Who gives way, for any pool (R15-R19)."""
+"""Properties of victims, for any pool (R15-R19)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ many = settings(max_examples=examples(120), suppress_health_check=list(HealthChe
 
 @many
 @given(pools)
-def test_only_preemptible_running_jobs_give_way_and_protected_ones_go_on(pool: Snapshot) -> None:
+def test_only_preemptible_unprotected_jobs_are_preempted(pool: Snapshot) -> None:
     """R16, R19."""
     plan = decide(pool)
     for name, workers in lost(plan).items():
@@ -53,8 +53,8 @@ def test_only_preemptible_running_jobs_give_way_and_protected_ones_go_on(pool: S
 
 @many
 @given(pools)
-def test_a_victim_stops_whole_or_keeps_its_smallest_size(pool: Snapshot) -> None:
-    """R10, R18: no gang is left in pieces."""
+def test_victim_stops_whole_or_keeps_minimum_size(pool: Snapshot) -> None:
+    """R10, R18: no gang keeps less than its smallest size."""
     for name, workers in lost(decide(pool)).items():
         victim = job_named(pool, name)
         left = len(victim.held) - len(workers)
@@ -63,8 +63,8 @@ def test_a_victim_stops_whole_or_keeps_its_smallest_size(pool: Snapshot) -> None
 
 @many
 @given(still_pools)
-def test_nobody_gives_way_in_vain(pool: Snapshot) -> None:
-    """R17, R21: once its victims have gone, the claimant starts in the next pass."""
+def test_preemption_always_enables_a_start(pool: Snapshot) -> None:
+    """R17, R21: after its victims have left, the claimant starts in the next pass."""
     plan = decide(pool)
     later = gone(under_way(pool, plan))
     then = after(later, decide(later))
@@ -79,13 +79,13 @@ def test_nobody_gives_way_in_vain(pool: Snapshot) -> None:
 
 
 def side(pool: Snapshot, one: ProjectName, other: ProjectName) -> list[ProjectName]:
-    """Return the projects of the first's path from where it parts from the second's."""
+    """Return the projects on the first path below its branching from the second path."""
     mine, theirs = path(pool, one), path(pool, other)
     return [name for name in mine if name not in theirs]
 
 
 def started_plainly(pool: Snapshot, plan: Plan) -> Snapshot:
-    """Return the pool in which what starts without waiting for anybody runs."""
+    """Return the pool in which jobs that start without waiting are running."""
     jobs = {job.id: job for job in pool.jobs}
     for command in plan.commands:
         if command not in preempts(plan) and not command.after:  # type: ignore[union-attr]
@@ -97,8 +97,8 @@ def started_plainly(pool: Snapshot, plan: Plan) -> Snapshot:
 
 @many
 @given(still_pools)
-def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> None:
-    """R16: of a side within its guarantee nobody pays for one that passes its own."""
+def test_over_quota_work_never_preempts_in_quota_work(pool: Snapshot) -> None:
+    """R16: a branch within its guarantee loses nothing to a branch above its guarantee."""
     plan = decide(pool)
     most = held(started_plainly(pool, plan))
     now, due = held(pool), fair_shares(pool)
@@ -126,7 +126,7 @@ def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> Non
 
 
 def given_up(pool: Snapshot, plan: Plan) -> dict[ProjectName, Amounts]:
-    """Return what each project and all below it lose."""
+    """Return the losses of each project and its descendants."""
     found = {
         project.name: times(need(JobFacts(JobId(""), project.name)), 0) for project in pool.projects
     }
@@ -138,15 +138,15 @@ def given_up(pool: Snapshot, plan: Plan) -> dict[ProjectName, Amounts]:
 
 
 def over(due: FairShares, name: ProjectName, amounts: Amounts) -> bool:
-    """Tell whether amounts pass the guaranteed GPUs of a project."""
+    """Return whether amounts exceed the guaranteed GPUs of a project."""
     quota = due.guaranteed[name][GPUS]
     return quota is not None and amounts[GPUS] > quota
 
 
 @many
 @given(still_pools)
-def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
-    """R15: what it held, with what this very pass started, was more than its due."""
+def test_victims_are_above_share_or_quota(pool: Snapshot) -> None:
+    """R15: its holdings, including the starts of this pass, exceeded its due."""
     plan = decide(pool)
     most, due = held(started_plainly(pool, plan)), fair_shares(pool)
     for command in preempts(plan):
@@ -165,7 +165,7 @@ def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
 def spared(
     pool: Snapshot, done: Snapshot, claimant: JobFacts, victim: JobFacts, back: tuple[object, ...]
 ) -> bool:
-    """Tell whether the claimant could start although the victim keeps these workers."""
+    """Return whether the claimant could start if the victim kept these workers."""
     now = job_named(done, claimant.id)
     workers = len(occupied(now)) - len(claimant.held)
     bare = changed(done, replace(claimant, is_nominated=False, nominated=()))
@@ -175,15 +175,15 @@ def spared(
         return False  # it already runs again elsewhere
     used = {gpu for job in bare.jobs for w in occupied(job) for gpu in w.gpus if job.id != later.id}
     if any(gpu in used for worker in kept for gpu in worker.gpus):
-        return False  # somebody else needs what it gave
+        return False  # another job needs the released GPUs
     again = changed(bare, replace(victim, held=kept))
     return startable(again, claimant, workers)
 
 
 @many
 @given(still_pools)
-def test_the_promised_places_are_the_ones_it_gets(pool: Snapshot) -> None:
-    """R20: while the victims leave, and when they have gone."""
+def test_job_gets_its_promised_gpus(pool: Snapshot) -> None:
+    """R20: while the victims leave, and after they have left."""
     plan = decide(pool)
     leaving = under_way(pool, plan)
     promised = {job.id: job.nominated for job in leaving.jobs if job.is_nominated}
@@ -198,8 +198,8 @@ def test_the_promised_places_are_the_ones_it_gets(pool: Snapshot) -> None:
 
 @many
 @given(still_pools)
-def test_no_victim_could_be_spared(pool: Snapshot) -> None:
-    """R18: give any one piece back and its claimant has no place any more."""
+def test_no_victim_is_superfluous(pool: Snapshot) -> None:
+    """R18: without any one of the taken pieces the claimant has no place."""
     plan = decide(pool)
     done = after(pool, plan)
     for command in preempts(plan):
@@ -208,7 +208,7 @@ def test_no_victim_could_be_spared(pool: Snapshot) -> None:
         victim, claimant = job_named(pool, command.job), job_named(pool, command.claimant)
         mine, theirs = path(pool, claimant.project), path(pool, victim.project)
         if mine != theirs and mine[0] == theirs[0]:
-            continue  # given back it would count on the claimant's own path
+            continue  # returned GPUs would count on the claimant's own path
         taken = lost(plan)[victim.id]
         surplus = victim.held[victim.spec.least_workers :]
         whole = len(taken) == len(victim.held)

@@ -1,4 +1,4 @@
-"""Every waiting job is told what is true, with numbers, and advice that holds (R22)."""
+"""Every waiting job gets a true reason, with numbers and valid advice (R22)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reason_of(pool: Snapshot, job: str) -> WaitReason:
     return next(reason for name, reason in decide(pool).reasons.items() if name == job)
 
 
-def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
+def test_job_beyond_fair_share_shows_project_holdings() -> None:
     pool = box(
         6,
         TRIO,
@@ -58,7 +58,7 @@ def on(job: JobFacts, *nodes: str) -> JobFacts:
     return replace(job, held=tuple(Worker(NodeName(name), ()) for name in nodes))
 
 
-def test_a_claim_that_would_cost_its_own_project_more_waits_and_says_so() -> None:
+def test_self_harming_claim_waits_with_reason() -> None:
     train = running("train", "vision", workers=2, priority=80)
     shrinks = running("elastic", "speech", workers=3, min_workers=1, priority=60)
     pool = pool_of(
@@ -80,7 +80,7 @@ def test_a_claim_that_would_cost_its_own_project_more_waits_and_says_so() -> Non
     assert reason.remedy == "it starts by itself when enough GPUs become free"
 
 
-def test_a_job_that_is_larger_than_its_due_reads_when_it_starts_and_what_it_may_claim() -> None:
+def test_job_beyond_share_shows_start_and_claimable_gpus() -> None:
     full = [running(f"{name}{i}", name) for name in "ab" for i in range(4)]
     projects = [project("a", 2), project("b", 2), project("c", 4)]
     pool = box(8, projects, [*full, queued("big", "c", 8)])
@@ -113,7 +113,7 @@ def test_a_job_that_is_larger_than_its_due_reads_when_it_starts_and_what_it_may_
         ),
     ],
 )
-def test_a_job_beside_free_gpus_reads_who_holds_the_cpus_or_memory(memory: bool, text: str) -> None:
+def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: str) -> None:
     small = replace(node("m", 1), cpus=0.5, memory_gib=0.5)
     large = replace(node("n", 8), cpus=16.0, memory_gib=64.0)
     asks: dict[str, Any] = {"memory_gib": 1.0} if memory else {"cpus": 1.5}
@@ -275,14 +275,14 @@ def test_a_job_beside_free_gpus_reads_who_holds_the_cpus_or_memory(memory: bool,
     ],
     ids=lambda value: value.value if isinstance(value, ReasonCode) else "",
 )
-def test_the_reason_names_what_binds(pool: Snapshot, code: ReasonCode, text: str) -> None:
+def test_reason_names_binding_constraint(pool: Snapshot, code: ReasonCode, text: str) -> None:
     reason = reason_of(pool, "w")
     assert (reason.code, reason.text) == (code, text)
     assert reason.remedy
 
 
-def test_the_list_above_is_complete() -> None:
-    marks = test_the_reason_names_what_binds.pytestmark[0].args[1]  # type: ignore[attr-defined]
+def test_reason_list_is_complete() -> None:
+    marks = test_reason_names_binding_constraint.pytestmark[0].args[1]  # type: ignore[attr-defined]
     elsewhere = {ReasonCode.FAIR_SHARE_REACHED, ReasonCode.BUDGET_USED_UP}
     named = {code for _, code, _ in marks} | elsewhere
     assert named == OF_PASSES
@@ -293,11 +293,11 @@ many = settings(max_examples=examples(150), suppress_health_check=list(HealthChe
 
 @many
 @given(st.one_of(snapshots(), busy_snapshots()))
-def test_a_job_starts_at_once_with_what_the_advice_names(pool: Snapshot) -> None:
+def test_job_starts_immediately_with_advised_change(pool: Snapshot) -> None:
     plan = decide(pool)
     done = after(pool, plan)
     if after(done, decide(done)) != done:
-        return  # the pool is not at rest yet: the advice is of the moment
+        return  # the pool has not settled, and the advice is for now
     for name, reason in decide(done).reasons.items():
         advice: list[dict[str, Any]] = []
         if (smaller := reason.numbers.get("would_start_with")) is not None:
@@ -318,7 +318,7 @@ NEVER = {ReasonCode.LARGER_THAN_NODE, ReasonCode.LARGER_THAN_POOL, ReasonCode.NO
 
 @many
 @given(st.one_of(snapshots(), busy_snapshots()))
-def test_only_a_job_that_could_never_run_is_told_that_it_is_too_large(pool: Snapshot) -> None:
+def test_only_impossible_job_is_reported_as_too_large(pool: Snapshot) -> None:
     for name, reason in decide(pool).reasons.items():
         job = next(job for job in pool.jobs if job.id == name)
         if reason.code in NEVER:

@@ -1,4 +1,4 @@
-"""What if: two pools of one instant, compared by the core's own passes."""
+"""What-if: two pools at one instant, compared by passes of the core."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def only(changes: tuple[JobComparison, ...], name: str) -> JobComparison:
     return next(change for change in changes if change.job.id == name)
 
 
-def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
+def test_larger_quota_shows_starts_and_preemptions() -> None:
     jobs = (running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     old, new = only(found.changed, "old"), only(found.changed, "new")
@@ -73,7 +73,7 @@ def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
     assert found.allocated == (4, 2)
 
 
-def test_projects_are_told_with_shares_before_and_after() -> None:
+def test_projects_are_shown_with_shares_before_and_after() -> None:
     jobs = (running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     joe = next(it for it in found.projects if it.name == JOE)
@@ -87,7 +87,7 @@ def test_projects_are_told_with_shares_before_and_after() -> None:
     assert (susan.after.preempted, susan.after.lost_gpu_s) == (1, 640.0)
 
 
-def test_a_parent_counts_the_jobs_below_it() -> None:
+def test_parent_counts_descendant_jobs() -> None:
     jobs = (running("old", SUSAN, 2, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=4)))
     flat = pool(2, 2, *jobs)
     tree = (
@@ -101,13 +101,13 @@ def test_a_parent_counts_the_jobs_below_it() -> None:
     assert (lab.after.running, lab.after.waiting, lab.after.allocated) == (1, 1, 2)
 
 
-def test_a_project_that_goes_away_is_told_last() -> None:
+def test_removed_project_is_listed_last() -> None:
     before = pool(4, 0, running("old", SUSAN, 4, 0))
     found = compare(before, replace(before, projects=before.projects[:1]))
     assert [(it.name, it.after is None) for it in found.projects] == [(SUSAN, False), (JOE, True)]
 
 
-def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
+def test_added_gpus_start_waiting_jobs_without_preemption() -> None:
     full = pool(
         4, 0, running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=3))
     )
@@ -116,13 +116,13 @@ def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
     assert found.gpus == (4, 7)
 
 
-def test_a_job_whose_gpus_others_are_leaving_is_promised_not_running() -> None:
+def test_job_waiting_for_victims_is_promised_but_not_running() -> None:
     leaving = replace(running("old", SUSAN, 4, 0), activity=Activity.TERMINATING)
     found = compare(*[pool(0, 4, leaving, JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=4)))] * 2)
     assert [it.after.fate for it in found.jobs] == [Fate.LEAVES, Fate.PROMISED]
 
 
-def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
+def test_gpu_parts_are_summed_before_rounding() -> None:
     jobs = tuple(JobFacts(JobId(f"p{n}"), JOE, fraction=400) for n in range(7))
     shared = replace(pool(0, 0, *jobs), nodes=(replace(node("box", 2), shared=True),))
     found = compare(shared, with_nodes(shared, 2))
@@ -132,7 +132,7 @@ def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
     assert found.allocated == (2, 3)
 
 
-def test_a_claim_that_only_waits_a_moment_counts_as_made() -> None:
+def test_briefly_delayed_claim_counts_as_made() -> None:
     day = replace(running("day", SUSAN, 4, 0), ran_s=30_000.0)
     jobs = (day, JobFacts(JobId("new"), SUSAN, spec=JobSpec(gpus=2)))
     found = compare(*[pool(1, 0, *jobs)] * 2)
@@ -142,7 +142,7 @@ def test_a_claim_that_only_waits_a_moment_counts_as_made() -> None:
     assert [it.after.fate for it in compare(off, off).jobs] == [Fate.RUNS, Fate.WAITS]
 
 
-def test_pools_with_other_jobs_cannot_be_compared() -> None:
+def test_pools_with_different_jobs_are_not_comparable() -> None:
     one = pool(4, 0, running("old", SUSAN, 4, 0))
     with pytest.raises(InvalidInput, match="same jobs"):
         compare(one, replace(one, jobs=()))
@@ -151,7 +151,7 @@ def test_pools_with_other_jobs_cannot_be_compared() -> None:
 # --------------------------------------------------------------------------- added nodes
 
 
-def test_added_nodes_are_like_those_that_the_pool_has_most_of() -> None:
+def test_added_nodes_match_most_common_node() -> None:
     here = (
         node("a", 8, "A100", cpus=64.0),
         node("b", 4, "H100", cpus=96.0),
@@ -165,7 +165,7 @@ def test_added_nodes_are_like_those_that_the_pool_has_most_of() -> None:
     assert all(it.ready and not it.kept for it in new)
 
 
-def test_a_named_model_decides_the_size_of_its_nodes() -> None:
+def test_named_model_decides_size_of_added_nodes() -> None:
     here = (node("a", 8, "A100"), node("b", 4, "H100", cpus=96.0))
     new = with_nodes(Snapshot(here, (), ()), 8, "H100").nodes[2:]
     assert [(len(it.gpus), it.cpus) for it in new] == [(4, 96.0), (4, 96.0)]
@@ -179,7 +179,7 @@ def test_added_nodes_belong_to_no_known_rack() -> None:
     assert new.labels == {"rack": "what-if"}
 
 
-def test_adding_twice_adds_other_gpus() -> None:
+def test_repeated_addition_adds_different_gpus() -> None:
     twice = with_nodes(with_nodes(Snapshot((), (), ()), 3), 3)
     ids = [gpu for it in twice.nodes for gpu in it.gpus]
     assert len(set(ids)) == len(ids) == 6
@@ -189,14 +189,14 @@ def test_adding_twice_adds_other_gpus() -> None:
 
 
 @given(snapshots(elastic=True))
-def test_nothing_changes_against_itself(snapshot: Snapshot) -> None:
+def test_comparison_with_itself_shows_no_change(snapshot: Snapshot) -> None:
     found = compare(snapshot, snapshot)
     assert found.changed == ()
     assert all(project.before == project.after for project in found.projects)
 
 
 @given(snapshots(elastic=True))
-def test_a_settled_pool_is_at_rest(snapshot: Snapshot) -> None:
+def test_settled_pool_is_at_rest(snapshot: Snapshot) -> None:
     rested = settle(snapshot)
     again = settle(rested.snapshot, 1)
     assert again.snapshot == rested.snapshot
@@ -204,7 +204,7 @@ def test_a_settled_pool_is_at_rest(snapshot: Snapshot) -> None:
 
 
 @given(snapshots(elastic=True))
-def test_the_projects_sum_up_their_jobs(snapshot: Snapshot) -> None:
+def test_projects_sum_up_their_jobs(snapshot: Snapshot) -> None:
     found = compare(snapshot, with_nodes(snapshot, 2))
     tops = {project.name for project in snapshot.projects if project.parent is None}
     for side in (0, 1):

@@ -1,4 +1,4 @@
-"""One line over pauses: what was rolled back is not drawn twice; a long line keeps its marks."""
+"""One curve over pauses: rolled-back points appear once; a long curve keeps its extremes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_steps_rise_and_attempts_never_fall(story: list[tuple[int, list[Reported
 
 
 @given(STORIES)
-def test_what_is_told_a_second_time_changes_nothing(
+def test_repeated_report_changes_nothing(
     story: list[tuple[int, list[Reported]]],
 ) -> None:
-    """A service that is started again reads a worker's words from their beginning."""
+    """A restarted service reads a worker's reports from the start."""
     rising = [
         (attempt, [Reported(it.value, float(number), it.step) for number, it in enumerate(reports)])
         for attempt, reports in story[:1]
@@ -50,7 +50,7 @@ def test_what_is_told_a_second_time_changes_nothing(
     assert told([*rising, *rising]) == line
 
 
-def test_a_resumed_attempt_takes_the_place_of_what_came_after_its_first_step() -> None:
+def test_resumed_attempt_replaces_points_from_its_first_step() -> None:
     first = [Reported(float(9 - step), float(step), step) for step in range(8)]
     second = [Reported(5.5, 20.0, 4), Reported(4.5, 21.0, 5)]
     line = told([(1, first), (2, second)])
@@ -60,7 +60,7 @@ def test_a_resumed_attempt_takes_the_place_of_what_came_after_its_first_step() -
     assert late == line, "what the first attempt tells late is rolled back already"
 
 
-def test_values_without_a_step_go_on_over_a_pause() -> None:
+def test_stepless_values_continue_after_pause() -> None:
     bare = [Reported(1.0, 1.0), Reported(2.0, 2.0)]
     line = told([(1, bare), (2, [Reported(3.0, 9.0)])])
     assert drawn(line) == [(1, 0, 1.0), (1, 1, 2.0), (2, 2, 3.0)]
@@ -68,7 +68,7 @@ def test_values_without_a_step_go_on_over_a_pause() -> None:
 
 
 @given(LONG, st.integers(5, 60))
-def test_a_thinned_line_keeps_first_last_least_and_greatest(
+def test_thinned_curve_keeps_first_last_min_and_max(
     values: list[tuple[int, float | None]], most: int
 ) -> None:
     line = tuple(Point(1, step, value, 0.0) for step, value in sorted(values))
@@ -85,7 +85,7 @@ def test_a_thinned_line_keeps_first_last_least_and_greatest(
 
 
 @given(st.integers(MOST, 4 * MOST))
-def test_a_long_run_is_kept_within_the_bound_and_evenly(count: int) -> None:
+def test_long_run_is_thinned_evenly_within_limit(count: int) -> None:
     line = extended((), 1, [Reported(float(-(it % 97)), float(it), it) for it in range(count)])
     assert len(line) <= MOST
     gaps = [after.step - before.step for before, after in pairwise(line)]
@@ -93,7 +93,7 @@ def test_a_long_run_is_kept_within_the_bound_and_evenly(count: int) -> None:
     assert (line[0].step, line[-1].step) == (0, count - 1)
 
 
-def test_a_loss_that_is_no_number_any_more_is_seen() -> None:
+def test_non_finite_loss_is_detected() -> None:
     reports = [
         Reported(None if it >= 1500 else 1.0 / (it + 1), float(it), it) for it in range(3000)
     ]
@@ -105,14 +105,14 @@ def test_a_loss_that_is_no_number_any_more_is_seen() -> None:
     assert 1490 <= known.step < 1500
 
 
-def test_a_job_has_a_bounded_number_of_names() -> None:
+def test_metric_names_per_job_are_limited() -> None:
     values = tuple((f"layer{number}", Reported(1.0, 1.0, 1)) for number in range(MOST_NAMES + 5))
     lines, new = taken({}, MetricReport(1, values))
     assert len(lines) == len(new.values) == MOST_NAMES
 
 
 @given(STORIES)
-def test_what_is_kept_makes_the_same_lines_again(story: list[tuple[int, list[Reported]]]) -> None:
+def test_stored_points_rebuild_same_curves(story: list[tuple[int, list[Reported]]]) -> None:
     lines = remade(
         MetricReport(attempt, tuple(("loss", it) for it in reports)) for attempt, reports in story
     )

@@ -1,4 +1,4 @@
-"""A gate, an echo behind it and a client who may."""
+"""A gate, an echo service behind it, and an authorised client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 @pytest_asyncio.fixture
 async def chat(stage: Stage) -> AsyncIterator[Stage]:
-    """The gate with a service ``chat`` of one replica, which says what it was asked."""
+    """The gate with a service ``chat`` of one replica, which echoes its requests."""
     async with echo() as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
         yield stage
@@ -29,7 +29,7 @@ async def chat(stage: Stage) -> AsyncIterator[Stage]:
 
 @pytest_asyncio.fixture
 async def susan(stage: Stage) -> AsyncIterator[httpx.AsyncClient]:
-    """A program of susan's."""
+    """HTTP client of susan's program."""
     async with direct.AsyncClient(
         base_url=stage.url, headers={"Authorization": "token susan"}, timeout=120
     ) as client:

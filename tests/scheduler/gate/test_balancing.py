@@ -1,4 +1,4 @@
-"""Which replica gets a request, as properties of the pure choice."""
+"""Choice of the replica for a request, as properties of the pure function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def replicas(ids: list[str]) -> list[Backend]:
     some.dictionaries(some.sampled_from("abcdefgh"), some.integers(0, 100)),
     some.sets(some.sampled_from("abcdefgh")),
 )
-def test_nobody_who_was_left_has_fewer_in_flight(
+def test_chosen_replica_has_fewest_requests_in_flight(
     ids: list[str], loads: dict[str, int], turns: dict[str, int], refused: set[str]
 ) -> None:
     chosen = choose(replicas(ids), loads, turns, refused)
@@ -40,7 +40,7 @@ def test_nobody_who_was_left_has_fewer_in_flight(
 
 
 @given(IDS.filter(bool), some.integers(1, 40))
-def test_equals_get_the_same_number(ids: list[str], requests: int) -> None:
+def test_equal_replicas_get_equal_requests(ids: list[str], requests: int) -> None:
     turns: dict[str, int] = {}
     got: Counter[str] = Counter()
     for turn in range(1, requests + 1):
@@ -52,9 +52,7 @@ def test_equals_get_the_same_number(ids: list[str], requests: int) -> None:
 
 
 @given(IDS.filter(bool), some.lists(some.booleans(), max_size=60))
-def test_loads_of_open_requests_never_differ_by_more_than_one_while_none_ends(
-    ids: list[str], arrivals: list[bool]
-) -> None:
+def test_open_request_loads_differ_by_at_most_one(ids: list[str], arrivals: list[bool]) -> None:
     loads: Counter[str] = Counter()
     for _ in arrivals:
         chosen = choose(replicas(ids), loads, {})

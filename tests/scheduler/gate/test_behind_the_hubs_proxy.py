@@ -1,4 +1,4 @@
-"""The gate where it lies: behind the Hub's own proxy, which is the real one here."""
+"""The gate in its place behind the Hub's proxy, which is the real proxy here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 async def listens(port: int) -> None:
-    """Wait until another process listens; it tells nobody."""
+    """Wait by polling until another process listens."""
 
     async def look() -> bool:
         with suppress(ConnectionRefusedError):
@@ -40,7 +40,7 @@ async def listens(port: int) -> None:
 
 @pytest_asyncio.fixture
 async def front(stage: Stage) -> AsyncIterator[str]:
-    """The address of a real configurable-http-proxy before the gate, without a slash at its end."""
+    """Address of a real configurable-http-proxy before the gate, without a trailing slash."""
     found = proxy.find(os.environ)
     if found is None:
         pytest.fail("no configurable-http-proxy here: `make node` installs it")
@@ -64,7 +64,7 @@ async def front(stage: Stage) -> AsyncIterator[str]:
 
 @pytest_asyncio.fixture
 async def program(front: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A program of susan's that comes by the proxy."""
+    """HTTP client of susan's program that connects through the proxy."""
     async with direct.AsyncClient(
         base_url=f"{front}/services/benchpool/",
         headers={"Authorization": "Bearer susan"},
@@ -73,7 +73,7 @@ async def program(front: str) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_paths_and_names_arrive_and_nothing_forged(
+async def test_paths_and_names_are_forwarded_without_forged_headers(
     stage: Stage, front: str, program: httpx.AsyncClient
 ) -> None:
     forged = {
@@ -95,7 +95,7 @@ async def test_paths_and_names_arrive_and_nothing_forged(
     assert "X-Real-Ip" not in seen
 
 
-async def test_events_arrive_at_once_and_a_reader_who_leaves_ends_them(
+async def test_events_arrive_immediately_and_end_with_reader(
     stage: Stage, program: httpx.AsyncClient
 ) -> None:
     arrived, ended = asyncio.Event(), asyncio.Event()
@@ -118,7 +118,7 @@ async def test_events_arrive_at_once_and_a_reader_who_leaves_ends_them(
         await asyncio.wait_for(ended.wait(), 120)
 
 
-async def test_a_large_upload_passes(stage: Stage, program: httpx.AsyncClient) -> None:
+async def test_large_upload_is_forwarded(stage: Stage, program: httpx.AsyncClient) -> None:
     async def body() -> AsyncIterator[bytes]:
         for _ in range(50):
             yield b"x" * 1_000_000
@@ -138,7 +138,7 @@ async def test_a_large_upload_passes(stage: Stage, program: httpx.AsyncClient) -
         assert (await program.post("s/chat/", content=body())).content == b"50000000"
 
 
-async def test_websockets_pass_for_the_services_own_page_alone(stage: Stage, front: str) -> None:
+async def test_websockets_are_accepted_only_from_own_page(stage: Stage, front: str) -> None:
     class Talker(WebSocketHandler):
         async def on_message(self, message: str | bytes) -> None:
             await self.write_message(message)
@@ -158,7 +158,7 @@ async def test_websockets_pass_for_the_services_own_page_alone(stage: Stage, fro
             await websocket_connect(asking("http://evil.example"))
 
 
-async def test_a_held_request_is_let_go_when_its_client_leaves(
+async def test_held_request_ends_when_client_disconnects(
     stage: Stage, program: httpx.AsyncClient
 ) -> None:
     stage.directory.set("chat", Openness.STARTING, (), "It loads.")
@@ -168,7 +168,7 @@ async def test_a_held_request_is_let_go_when_its_client_leaves(
     await until_async(lambda: not stage.directory.waiting("chat"))
 
 
-async def test_a_program_is_told_why_and_when(stage: Stage, program: httpx.AsyncClient) -> None:
+async def test_program_gets_state_and_retry_after(stage: Stage, program: httpx.AsyncClient) -> None:
     stage.directory.set("chat", Openness.ASLEEP, (), "It wakes now.", retry_after_s=30)
     answer = await program.post("s/chat/v1/completions", json={})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "30")

@@ -1,4 +1,4 @@
-"""Bodies stream both ways, are bounded at the door, and one side ends with the other."""
+"""Bodies are streamed in both directions and limited, and each side ends with the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIB = 2**20
 
 @stream_request_body
 class Hash(RequestHandler):
-    """Answers the hash of what is sent, and holds none of it."""
+    """Handler that answers with the hash of the body, without storing it."""
 
     def prepare(self) -> None:
         """Begin."""
@@ -50,7 +50,7 @@ async def pieces(number: int) -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-async def test_an_upload_passes_whole_and_lies_nowhere(
+async def test_upload_is_forwarded_complete_without_buffering(
     stage: Stage, susan: httpx.AsyncClient, method: str
 ) -> None:
     wanted = hashlib.sha256()
@@ -65,7 +65,7 @@ async def test_an_upload_passes_whole_and_lies_nowhere(
     assert grown < 100
 
 
-async def test_a_body_of_known_length_says_its_length(
+async def test_body_with_known_length_keeps_content_length(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     async with listening(Application([(".*", Hash)])) as port:
@@ -76,8 +76,8 @@ async def test_a_body_of_known_length_says_its_length(
         assert answer.json()["length"] == 0
 
 
-async def test_events_arrive_at_once(stage: Stage, susan: httpx.AsyncClient) -> None:
-    """Each is sent only when the one before has arrived."""
+async def test_events_arrive_immediately(stage: Stage, susan: httpx.AsyncClient) -> None:
+    """Each event is sent only after the previous one has arrived."""
     arrived: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -102,9 +102,7 @@ async def test_events_arrive_at_once(stage: Stage, susan: httpx.AsyncClient) -> 
     assert got == [b"data: %d\n\n" % number for number in range(20)]
 
 
-async def test_a_stream_of_http_1_0_arrives_at_once_too(
-    stage: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_http_1_0_stream_arrives_immediately(stage: Stage, susan: httpx.AsyncClient) -> None:
     arrived = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -123,7 +121,7 @@ async def test_a_stream_of_http_1_0_arrives_at_once_too(
     assert got == [b"first", b"second"]
 
 
-async def test_the_program_hears_the_beginning_of_a_body_before_its_end(
+async def test_program_gets_start_of_body_before_its_end(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     heard = asyncio.Event()
@@ -144,7 +142,7 @@ async def test_the_program_hears_the_beginning_of_a_body_before_its_end(
         assert (await susan.post("s/chat/", content=body())).content == b"ok"
 
 
-async def test_what_a_reader_does_not_take_stays_with_the_program(
+async def test_slow_reader_applies_backpressure_to_program(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     flooded = asyncio.Event()
@@ -168,7 +166,7 @@ async def test_what_a_reader_does_not_take_stays_with_the_program(
     assert length == 200 * MIB
 
 
-async def test_when_the_client_leaves_the_programs_request_ends(
+async def test_program_request_ends_when_client_disconnects(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     ended = asyncio.Event()
@@ -189,7 +187,7 @@ async def test_when_the_client_leaves_the_programs_request_ends(
         assert stage.gate.figures("chat").p50_ms is None  # no answer, no latency
 
 
-async def test_when_the_client_leaves_before_an_answer_the_programs_request_ends(
+async def test_program_request_ends_when_client_disconnects_before_answer(
     stage: Stage,
 ) -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
@@ -221,7 +219,7 @@ async def test_when_the_client_leaves_before_an_answer_the_programs_request_ends
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf \r\nnonsense\r\n",
     ],
 )
-async def test_an_answer_that_breaks_off_is_taken_for_no_whole_one(
+async def test_truncated_answer_is_error(
     stage: Stage, susan: httpx.AsyncClient, said: bytes
 ) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -235,7 +233,7 @@ async def test_an_answer_that_breaks_off_is_taken_for_no_whole_one(
         await asyncio.wait_for(stage.gate.drained(backend.id), 120)
 
 
-async def test_an_answer_before_the_end_of_the_body_arrives(stage: Stage) -> None:
+async def test_answer_before_end_of_body_arrives(stage: Stage) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nless")
@@ -252,7 +250,7 @@ async def test_an_answer_before_the_end_of_the_body_arrives(stage: Stage) -> Non
         writer.close()
 
 
-async def test_a_body_that_does_not_come_is_ended_with_its_reason() -> None:
+async def test_stalled_body_is_rejected_with_timeout() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -271,7 +269,7 @@ async def test_a_body_that_does_not_come_is_ended_with_its_reason() -> None:
         await asyncio.wait_for(stage.gate.drained(backend.id), 120)
 
 
-async def test_a_program_that_takes_a_body_slowly_is_not_its_senders_fault() -> None:
+async def test_slow_program_is_not_blamed_on_sender() -> None:
     go_on = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -290,7 +288,7 @@ async def test_a_program_that_takes_a_body_slowly_is_not_its_senders_fault() -> 
     assert answer.content == b"ok"
 
 
-async def test_one_user_holds_only_so_many_bodies() -> None:
+async def test_concurrent_bodies_per_user_are_limited() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
@@ -313,7 +311,7 @@ async def test_one_user_holds_only_so_many_bodies() -> None:
         second.close()
 
 
-async def test_a_refused_upload_reads_why_although_it_is_still_sending(
+async def test_rejected_upload_gets_reason_during_sending(
     stage: Stage,
 ) -> None:
     stage.directory.set("chat", Openness.PAUSED, (), "Susan paused it.")

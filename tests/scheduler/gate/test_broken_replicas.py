@@ -1,4 +1,4 @@
-"""Replicas that refuse, close or answer nonsense."""
+"""Replicas that refuse or close connections, or answer with invalid data."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from benchpool_support.waiting import until_async
 
 
 def refusing(job: str) -> Backend:
-    """Return a replica whose port nobody listens on."""
+    """Return a replica on whose port nothing listens."""
     return Backend(job, "127.0.0.1", free_port())
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "POST"])
-async def test_another_replica_answers_where_one_takes_no_connection(
+async def test_request_is_retried_on_another_replica_after_refused_connection(
     stage: Stage, susan: httpx.AsyncClient, method: str
 ) -> None:
-    """Nothing of the request has reached the first, so that any method may be sent to another."""
+    """The first replica has received no byte, so that any method may be retried on another one."""
     async with echo("b") as backend:
         stage.directory.set("chat", Openness.READY, (refusing("a"), backend))
         answer = await susan.request(method, "s/chat/", content=b"x" if method[0] == "P" else b"")
@@ -32,7 +32,7 @@ async def test_another_replica_answers_where_one_takes_no_connection(
     assert stage.gate.in_flight("chat") == 0
 
 
-async def test_two_that_refuse_are_a_bad_gateway_in_words(
+async def test_two_refused_connections_are_bad_gateway(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     async with echo("c") as backend:
@@ -58,7 +58,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize("said", NONSENSE)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_no_answer_of_http_is_a_bad_gateway_in_words(
+async def test_non_http_answer_is_bad_gateway(
     stage: Stage, susan: httpx.AsyncClient, method: str, said: bytes
 ) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,7 +73,7 @@ async def test_no_answer_of_http_is_a_bad_gateway_in_words(
 
 
 def counting(answers: list[bytes]) -> tuple[Talk, list[int]]:
-    """Return a replica that gives one answer for each connection and then closes it, late."""
+    """Return a replica that gives one answer per connection and closes it after a delay."""
     asked: list[int] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -86,10 +86,10 @@ def counting(answers: list[bytes]) -> tuple[Talk, list[int]]:
     return talk, asked
 
 
-async def test_a_connection_that_was_kept_and_is_just_closed_costs_no_request(
+async def test_closed_kept_connection_loses_no_request(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
-    """The second request finds it closing, and goes over a new one."""
+    """The second request finds the connection closing, and uses a new one."""
     connections = 0
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -97,7 +97,7 @@ async def test_a_connection_that_was_kept_and_is_just_closed_costs_no_request(
         connections += 1
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        await reader.readuntil(b"\r\n\r\n")  # and answers no more
+        await reader.readuntil(b"\r\n\r\n")  # and sends no answer
 
     async with raw(talk) as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
@@ -106,9 +106,7 @@ async def test_a_connection_that_was_kept_and_is_just_closed_costs_no_request(
     assert connections >= 3
 
 
-async def test_a_request_that_changes_something_is_sent_once(
-    stage: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_non_idempotent_request_is_sent_once(stage: Stage, susan: httpx.AsyncClient) -> None:
     talk, asked = counting([])
     async with raw(talk) as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
@@ -116,7 +114,7 @@ async def test_a_request_that_changes_something_is_sent_once(
     assert asked == [0]
 
 
-async def test_connections_are_kept_for_the_next_request(
+async def test_connections_are_kept_for_next_request(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     connections = 0
@@ -134,7 +132,7 @@ async def test_connections_are_kept_for_the_next_request(
     assert connections == 1
 
 
-async def test_a_restart_on_another_port_is_followed_at_once(
+async def test_restart_on_another_port_is_followed_immediately(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     for job in ("old", "new"):
@@ -144,10 +142,8 @@ async def test_a_restart_on_another_port_is_followed_at_once(
             assert host == [f"127.0.0.1:{backend.port}"]
 
 
-async def test_a_change_of_version_refuses_no_request(
-    stage: Stage, susan: httpx.AsyncClient
-) -> None:
-    """The old one is named no more, is let go when it is drained, and answers what it had."""
+async def test_version_change_rejects_no_request(stage: Stage, susan: httpx.AsyncClient) -> None:
+    """The old replica gets no new requests, finishes the open ones and ends when drained."""
     release = asyncio.Event()
 
     async def old(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Figures of a service over the last minute, and by whom its requests are answered."""
+"""Figures of a service over the last minute, and the replicas that answer its requests."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchpool_support.waiting import until_async
 
 
 @given(some.lists(some.floats(0, 1000), min_size=1), some.floats(0.01, 1))
-def test_a_quantile_has_so_large_a_share_at_or_below_it(values: list[float], share: float) -> None:
+def test_quantile_has_required_share_at_or_below(values: list[float], share: float) -> None:
     value = quantile(sorted(values), share)
     assert value is not None
     assert sum(one <= value for one in values) >= share * len(values) - 1e-9
     assert sum(one < value for one in values) < share * len(values)
 
 
-def test_figures_are_of_the_last_minute_by_the_given_clock() -> None:
+def test_figures_cover_last_minute() -> None:
     clock = FakeClock()
     figures = RequestFigures(clock.now)
     for number in range(120):
@@ -40,7 +40,7 @@ def test_figures_are_of_the_last_minute_by_the_given_clock() -> None:
     assert quiet.last_request_at == clock.now() - 3601
 
 
-def test_a_flood_is_counted_right_and_its_samples_are_bounded() -> None:
+def test_request_flood_is_counted_with_bounded_samples() -> None:
     clock = FakeClock()
     figures = RequestFigures(clock.now)
     for _ in range(3 * MOST_SAMPLES):
@@ -50,7 +50,7 @@ def test_a_flood_is_counted_right_and_its_samples_are_bounded() -> None:
     assert figures.of("chat").p95_ms == 1.0
 
 
-def test_many_names_and_replicas_fill_no_memory() -> None:
+def test_many_names_and_replicas_use_bounded_memory() -> None:
     figures = RequestFigures(FakeClock().now)
     for number in range(25_000):
         figures.begin(f"name{number}", f"job{number}")
@@ -58,13 +58,13 @@ def test_many_names_and_replicas_fill_no_memory() -> None:
     assert len(figures.turns) <= 10_000
 
 
-def test_what_was_never_asked_has_no_figures() -> None:
+def test_unrequested_service_has_no_figures() -> None:
     figures = RequestFigures(FakeClock().now)
     assert figures.of("none").last_request_at is None
     assert figures.in_flight("none") == 0
 
 
-async def test_drained_waits_for_the_last_request_and_not_for_others() -> None:
+async def test_drained_waits_only_for_requests_of_its_replica() -> None:
     figures = RequestFigures(FakeClock().now)
     await asyncio.wait_for(figures.drained("j1"), 120)
     figures.begin("chat", "j1")
@@ -80,7 +80,7 @@ async def test_drained_waits_for_the_last_request_and_not_for_others() -> None:
     assert figures.in_flight("chat") == 1
 
 
-async def test_requests_go_to_the_replica_with_the_fewest_open(
+async def test_requests_go_to_replica_with_fewest_open(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     release = asyncio.Event()
@@ -100,7 +100,7 @@ async def test_requests_go_to_the_replica_with_the_fewest_open(
     assert stage.gate.in_flight("chat") == 0
 
 
-async def test_the_gate_counts_what_it_passes_on(stage: Stage, susan: httpx.AsyncClient) -> None:
+async def test_gate_counts_forwarded_requests(stage: Stage, susan: httpx.AsyncClient) -> None:
     async with echo() as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
         for _ in range(6):

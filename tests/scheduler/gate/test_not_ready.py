@@ -1,4 +1,4 @@
-"""A service that does not answer yet: what a person sees, what a program is told, who is held."""
+"""A service that is not ready: its page, its answer to programs, and held requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def starting(stage: Stage) -> Stage:
 
 
 @pytest.mark.parametrize("state", [one for one in Openness if one is not Openness.READY])
-async def test_a_program_is_told_state_sentence_and_when_to_ask_again(
+async def test_program_gets_state_sentence_and_retry_after(
     stage: Stage, susan: httpx.AsyncClient, state: Openness
 ) -> None:
     stage.directory.set("chat", state, (), SENTENCE, retry_after_s=240)
@@ -34,12 +34,12 @@ async def test_a_program_is_told_state_sentence_and_when_to_ask_again(
     assert error["numbers"] == {"retry_after_s": 240}
 
 
-async def test_the_first_request_wakes_it(starting: Stage, susan: httpx.AsyncClient) -> None:
+async def test_first_request_wakes_service(starting: Stage, susan: httpx.AsyncClient) -> None:
     await susan.get("s/chat/")
     assert starting.directory.woken == ["chat"]
 
 
-async def test_a_person_reads_state_and_sentence_on_a_page(
+async def test_browser_gets_page_with_state_and_sentence(
     starting: Stage, susan: httpx.AsyncClient
 ) -> None:
     answer = await susan.get("s/chat/lab?x=1", headers=BROWSER)
@@ -52,14 +52,14 @@ async def test_a_person_reads_state_and_sentence_on_a_page(
     assert "require-trusted-types-for" in answer.headers["Content-Security-Policy"]
 
 
-async def test_a_sentence_is_text_on_the_page(stage: Stage, susan: httpx.AsyncClient) -> None:
+async def test_sentence_is_escaped_on_page(stage: Stage, susan: httpx.AsyncClient) -> None:
     stage.directory.set("chat", Openness.FAILED, (), "<script>alert(1)</script>")
     answer = await susan.get("s/chat/", headers=BROWSER)
     assert "<script>alert" not in answer.text
     assert "&lt;script&gt;alert(1)" in answer.text
 
 
-async def test_ready_without_a_replica_is_said_as_starting(
+async def test_ready_without_replica_is_shown_as_starting(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
     stage.directory.set("chat", Openness.READY, ())
@@ -69,7 +69,7 @@ async def test_ready_without_a_replica_is_said_as_starting(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_request_that_prefers_to_wait_is_answered_when_it_is_ready(
+async def test_request_preferring_wait_is_answered_when_ready(
     starting: Stage, susan: httpx.AsyncClient, method: str
 ) -> None:
     body = b"hello" if method == "POST" else b""
@@ -84,14 +84,14 @@ async def test_a_request_that_prefers_to_wait_is_answered_when_it_is_ready(
     assert (said["method"], said["body"]) == (method, body.decode())
 
 
-async def test_a_request_waits_no_longer_than_it_prefers(
+async def test_request_waits_at_most_its_preferred_time(
     starting: Stage, susan: httpx.AsyncClient
 ) -> None:
     answer = await susan.get("s/chat/", headers={"Prefer": "wait=1"})
     assert answer.status_code == 503
 
 
-async def test_whoever_leaves_while_it_is_held_is_held_no_longer(starting: Stage) -> None:
+async def test_disconnected_client_is_no_longer_held(starting: Stage) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", starting.port)
     writer.write(
         b"GET /services/benchpool/s/chat/ HTTP/1.1\r\nHost: h\r\nPrefer: wait=300\r\n"
@@ -102,7 +102,7 @@ async def test_whoever_leaves_while_it_is_held_is_held_no_longer(starting: Stage
     await until_async(lambda: not starting.directory.waiting("chat"))
 
 
-async def test_who_loses_the_right_while_held_finds_no_such_service(
+async def test_held_client_losing_permission_gets_not_found(
     starting: Stage, susan: httpx.AsyncClient
 ) -> None:
     asked = asyncio.ensure_future(susan.get("s/chat/", headers={"Prefer": "wait=60"}))
@@ -112,14 +112,12 @@ async def test_who_loses_the_right_while_held_finds_no_such_service(
     assert (await asyncio.wait_for(asked, 120)).status_code == 404
 
 
-async def test_a_page_hears_of_a_change_when_there_is_one(
-    starting: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_page_is_notified_of_state_change(starting: Stage, susan: httpx.AsyncClient) -> None:
     first = (await susan.get("service-state/chat")).json()
     assert (first["ready"], first["sentence"]) == (False, SENTENCE)
     asked = asyncio.ensure_future(susan.get("service-state/chat", params={"seen": first["seen"]}))
     await until_async(lambda: starting.directory.waiting("chat"))
-    starting.directory.tell("chat")  # nothing that the page shows
+    starting.directory.tell("chat")  # no change of the page
     await until_async(lambda: starting.directory.waiting("chat"))
     starting.directory.set("chat", Openness.STARTING, (), "It is next in line.")
     now = (await asyncio.wait_for(asked, 120)).json()
@@ -127,11 +125,11 @@ async def test_a_page_hears_of_a_change_when_there_is_one(
     async with echo() as backend:
         starting.directory.set("chat", Openness.READY, (backend,))
         assert (await susan.get("service-state/chat", params={"seen": now["seen"]})).json()["ready"]
-    assert starting.directory.woken == []  # looking wakes nobody
+    assert starting.directory.woken == []  # reading the state wakes nothing
 
 
 @pytest.mark.parametrize("headers", [{}, {"Cookie": f"{SESSION}=joe"}])
-async def test_a_stranger_hears_of_no_state(starting: Stage, headers: dict[str, str]) -> None:
+async def test_unauthorised_client_gets_no_state(starting: Stage, headers: dict[str, str]) -> None:
     async with httpx.AsyncClient(base_url=starting.url, trust_env=False) as client:
         answer = await client.get("service-state/chat", headers=headers)
     assert answer.status_code == (404 if headers else 401)

@@ -1,4 +1,4 @@
-"""What a real browser lets a served page do, and the page that waits, in Chromium."""
+"""A served page and the waiting page in a real browser (Chromium)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async () => {
 
 
 class Served(RequestHandler):
-    """A program that tries what it can."""
+    """Page that tries to reach other pages."""
 
     def get(self, path: str) -> None:
         """Answer."""
@@ -131,9 +131,7 @@ async def window(origin: Stage) -> AsyncIterator[BrowserContext]:
         yield context
 
 
-async def test_a_served_page_reaches_itself_and_nothing_else_of_its_origin(
-    origin: Stage, window: BrowserContext
-) -> None:
+async def test_served_page_reaches_only_itself(origin: Stage, window: BrowserContext) -> None:
     page = await window.new_page()
     await page.goto(f"{origin.url}s/chat/")
     ways = await page.evaluate(TRIES)
@@ -144,11 +142,11 @@ async def test_a_served_page_reaches_itself_and_nothing_else_of_its_origin(
     rest = {name: way for name, way in ways.items() if name not in own | kept}
     assert rest.pop("beacon") in ("sent", "stopped")
     assert rest == dict.fromkeys(rest, "stopped")
-    assert "GET /hub/home" in Neighbour.asked  # its window was opened, and could not be read
+    assert "GET /hub/home" in Neighbour.asked  # the window opened but was unreadable
     assert not [one for one in Neighbour.asked if one != "GET /hub/home"]
 
 
-async def test_the_page_that_waits_follows_and_opens_the_service_by_itself(
+async def test_waiting_page_follows_state_and_opens_service(
     origin: Stage, window: BrowserContext
 ) -> None:
     origin.directory.set("late", Openness.ASLEEP, (), "It wakes: likely in 2 minutes.")
@@ -163,7 +161,7 @@ async def test_the_page_that_waits_follows_and_opens_the_service_by_itself(
     await expect(page.get_by_role("heading")).to_have_text("late is starting")
     await expect(page.get_by_text("It loads its model.")).to_be_visible()
     questions = [one for one in asked if "service-state" in one]
-    assert len(questions) <= 3  # one is held until there is something to say
+    assert len(questions) <= 3  # a request is held until the state changes
     await until_async(lambda: origin.directory.waiting("late"))
     backends = origin.directory.routes["chat"].backends
     origin.directory.set("late", Openness.READY, backends)

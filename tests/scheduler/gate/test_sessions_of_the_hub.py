@@ -1,4 +1,4 @@
-"""The gate with the project's own identity code: the Hub's OAuth sessions, scopes and tokens."""
+"""The gate with benchpool's own identity code: the Hub's OAuth sessions, scopes and tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOKENS = {SUSANS: ("susan", [SCOPE]), "narrow": ("susan", ["read:users!user=susa
 
 
 class WhoseToken(RequestHandler):
-    """The Hub's answer on a token."""
+    """The Hub's answer about a token."""
 
     def get(self) -> None:
         """Answer."""
@@ -38,7 +38,7 @@ class WhoseToken(RequestHandler):
 
 
 class Person(RequestHandler):
-    """The Hub's answer on a person."""
+    """The Hub's answer about a user."""
 
     def get(self, name: str) -> None:
         """Answer."""
@@ -47,7 +47,7 @@ class Person(RequestHandler):
 
 @dataclass
 class Site:
-    """A gate before a service, with a Hub that knows susan."""
+    """Gate in front of a service, with a Hub that accepts susan."""
 
     url: str
     host: str
@@ -91,7 +91,7 @@ async def ask(site: Site, method: str = "GET", **headers: str) -> httpx.Response
         return await client.request(method, site.url, headers=sent)
 
 
-async def test_a_token_passes_and_stays_behind(site: Site) -> None:
+async def test_token_is_accepted_and_removed(site: Site) -> None:
     answer = await ask(site, Authorization="Bearer of-susan")
     seen = told(answer.content)["headers"]
     assert seen["X-Forwarded-User"] == ["susan"]
@@ -100,10 +100,8 @@ async def test_a_token_passes_and_stays_behind(site: Site) -> None:
 
 @pytest.mark.parametrize("mode", ["navigate", "cors", "no-cors", "same-origin"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_session_passes_without_a_token_of_any_page(
-    site: Site, mode: str, method: str
-) -> None:
-    """A served page cannot know benchpool's XSRF token; that it is of this origin is enough."""
+async def test_session_is_accepted_without_xsrf_token(site: Site, mode: str, method: str) -> None:
+    """A served page has no access to benchpool's XSRF token; the same origin is sufficient."""
     answer = await ask(
         site, method, Cookie=session(), Sec_Fetch_Mode=mode, Sec_Fetch_Site="same-origin"
     )
@@ -113,20 +111,20 @@ async def test_a_session_passes_without_a_token_of_any_page(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_session_does_not_pass_from_another_site(site: Site, method: str) -> None:
+async def test_session_from_another_site_is_rejected(site: Site, method: str) -> None:
     answer = await ask(
         site, method, Cookie=session(), Sec_Fetch_Mode="cors", Sec_Fetch_Site="cross-site"
     )
     assert answer.status_code == 403
 
 
-async def test_a_token_without_the_scope_is_refused(site: Site) -> None:
+async def test_token_without_scope_is_rejected(site: Site) -> None:
     answer = await ask(site, Authorization="token narrow")
     assert answer.status_code == 403
     assert SCOPE in answer.json()["error"]["message"]
 
 
-async def test_a_session_that_has_ended_leads_a_page_to_the_login_and_tells_a_script(
+async def test_ended_session_redirects_page_and_rejects_script(
     site: Site,
 ) -> None:
     ended = session("ended")
@@ -139,7 +137,7 @@ async def test_a_session_that_has_ended_leads_a_page_to_the_login_and_tells_a_sc
     assert script.status_code in (401, 403)
 
 
-async def test_a_token_in_the_address_of_a_websocket_is_not_taken(site: Site) -> None:
+async def test_token_in_websocket_url_is_ignored(site: Site) -> None:
     async with direct.AsyncClient() as client:
         answer = await client.get(
             f"{site.url}?token=of-susan",
@@ -148,7 +146,7 @@ async def test_a_token_in_the_address_of_a_websocket_is_not_taken(site: Site) ->
     assert answer.status_code == 401
 
 
-async def test_the_page_that_waits_may_ask_with_its_token_and_a_neighbour_may_not(
+async def test_waiting_page_reads_state_but_neighbour_cannot(
     site: Site,
 ) -> None:
     site.directory.set("chat", Openness.STARTING, (), "It loads.")

@@ -1,4 +1,4 @@
-"""Websockets through the gate: every frame arrives as it was sent, both ways."""
+"""Websockets through the gate: every frame arrives unchanged in both directions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchpool_support.gate_stage import SESSION, Stage, listening, raw, staged
 
 
 class Talker(WebSocketHandler):
-    """Repeats what it hears; ``close CODE REASON`` closes."""
+    """Websocket that echoes messages; ``close CODE REASON`` closes it."""
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         return "graphql-ws" if "graphql-ws" in subprotocols else None
@@ -54,7 +54,7 @@ Closed = asyncio.Queue[tuple[int | None, str | None]]
 
 @pytest.fixture
 def closed() -> Closed:
-    """What the program is told when a websocket has ended."""
+    """Close code and reason that the program got at the end of a websocket."""
     return asyncio.Queue()
 
 
@@ -75,14 +75,14 @@ async def connected(
 
 
 @pytest.mark.parametrize("message", ["text", "", "ä€𝄞", b"\x00\xff bytes", b""])
-async def test_text_and_bytes_come_back_as_they_were(talk: Stage, message: str | bytes) -> None:
+async def test_text_and_bytes_are_echoed_unchanged(talk: Stage, message: str | bytes) -> None:
     client = await connected(talk)
     await client.write_message(message, binary=isinstance(message, bytes))
     assert await client.read_message() == message
     client.close()
 
 
-async def test_compression_is_agreed_on_by_the_two_ends(talk: Stage) -> None:
+async def test_compression_is_negotiated_by_both_ends(talk: Stage) -> None:
     client = await connected(talk, "?deflate", compression_options={})
     await client.write_message("a" * 100_000)
     assert await client.read_message() == "a" * 100_000
@@ -91,27 +91,27 @@ async def test_compression_is_agreed_on_by_the_two_ends(talk: Stage) -> None:
     client.close()
 
 
-async def test_a_large_message_passes_whole(talk: Stage) -> None:
+async def test_large_message_is_forwarded_complete(talk: Stage) -> None:
     client = await connected(talk, max_message_size=2**26)
     await client.write_message(b"x" * 20_000_000, binary=True)
     assert await client.read_message() == b"x" * 20_000_000
     client.close()
 
 
-async def test_the_protocol_is_the_one_that_the_program_chooses(talk: Stage) -> None:
+async def test_subprotocol_is_chosen_by_program(talk: Stage) -> None:
     client = await connected(talk, subprotocols=["other", "graphql-ws"])
     assert client.selected_subprotocol == "graphql-ws"
     client.close()
 
 
-async def test_the_program_hears_who_it_is(talk: Stage) -> None:
+async def test_program_gets_user_name(talk: Stage) -> None:
     client = await connected(talk)
     await client.write_message("user")
     assert await client.read_message() == "susan"
     client.close()
 
 
-async def test_close_codes_and_reasons_go_both_ways(talk: Stage, closed: Closed) -> None:
+async def test_close_codes_and_reasons_are_forwarded_both_ways(talk: Stage, closed: Closed) -> None:
     client = await connected(talk)
     await client.write_message("close 4001 enough for today")
     assert await client.read_message() is None
@@ -123,7 +123,7 @@ async def test_close_codes_and_reasons_go_both_ways(talk: Stage, closed: Closed)
     await talk.gate.drained("t1")
 
 
-async def test_a_ping_is_answered_by_the_other_end(talk: Stage) -> None:
+async def test_ping_is_answered_by_other_end(talk: Stage) -> None:
     pongs: asyncio.Queue[bytes] = asyncio.Queue()
     client = await connected(talk)
     client.on_pong = lambda data: pongs.put_nowait(data)  # type: ignore[method-assign]
@@ -134,7 +134,7 @@ async def test_a_ping_is_answered_by_the_other_end(talk: Stage) -> None:
     await reading
 
 
-async def test_when_the_client_is_gone_the_program_is_told(talk: Stage, closed: Closed) -> None:
+async def test_program_is_notified_when_client_disconnects(talk: Stage, closed: Closed) -> None:
     client = await connected(talk)
     assert talk.gate.in_flight("talk", "t1") == 1
     client.protocol.stream.close()  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ async def test_when_the_client_is_gone_the_program_is_told(talk: Stage, closed: 
     await asyncio.wait_for(talk.gate.drained("t1"), 120)
 
 
-async def test_when_the_program_is_gone_the_client_is_told(talk: Stage) -> None:
+async def test_client_is_notified_when_program_disconnects(talk: Stage) -> None:
     client = await connected(talk)
     await client.write_message("vanish")
     assert await asyncio.wait_for(client.read_message(), 120) is None
@@ -159,7 +159,7 @@ async def test_when_the_program_is_gone_the_client_is_told(talk: Stage) -> None:
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
     ],
 )
-async def test_a_page_of_another_site_opens_none_with_a_session(
+async def test_session_from_another_site_opens_no_websocket(
     talk: Stage, headers: dict[str, str]
 ) -> None:
     sent = {key: value.format(host=f"127.0.0.1:{talk.port}") for key, value in headers.items()}
@@ -169,7 +169,7 @@ async def test_a_page_of_another_site_opens_none_with_a_session(
     assert talk.gate.figures("talk").last_request_at is None
 
 
-async def test_the_services_own_page_opens_one_with_a_session(talk: Stage) -> None:
+async def test_own_page_opens_websocket_with_session(talk: Stage) -> None:
     own = {"Origin": f"http://127.0.0.1:{talk.port}", "Cookie": f"{SESSION}=susan"}
     client = await connected(talk, headers=own)
     await client.write_message("hello")
@@ -177,7 +177,7 @@ async def test_the_services_own_page_opens_one_with_a_session(talk: Stage) -> No
     client.close()
 
 
-async def test_a_refusal_of_the_program_arrives(stage: Stage) -> None:
+async def test_refusal_by_program_is_forwarded(stage: Stage) -> None:
     async with listening(Application([])) as port:
         stage.directory.set("talk", Openness.READY, (Backend("t1", "127.0.0.1", port),))
         with pytest.raises(HTTPClientError) as refused:
@@ -185,7 +185,7 @@ async def test_a_refusal_of_the_program_arrives(stage: Stage) -> None:
     assert refused.value.code == 404
 
 
-async def test_a_websocket_whose_caller_loses_the_right_is_closed() -> None:
+async def test_websocket_is_closed_when_caller_loses_permission() -> None:
     application = Application([(".*", Talker)], closed=asyncio.Queue())
     async with staged(timing=Timing(recheck_s=0.05)) as stage, listening(application) as port:
         stage.directory.set("talk", Openness.READY, (Backend("t1", "127.0.0.1", port),))
@@ -197,8 +197,8 @@ async def test_a_websocket_whose_caller_loses_the_right_is_closed() -> None:
         await asyncio.wait_for(stage.gate.drained("t1"), 120)
 
 
-async def test_what_a_reader_does_not_take_stays_with_its_writer(stage: Stage) -> None:
-    """Buffers of the kernel are all there is on the way."""
+async def test_slow_reader_applies_backpressure_to_writer(stage: Stage) -> None:
+    """Only the kernel's buffers hold data on the way."""
     flooded = asyncio.Event()
 
     async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

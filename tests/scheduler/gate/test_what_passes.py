@@ -1,4 +1,4 @@
-"""What of a request reaches a program, and what of its answer reaches a browser."""
+"""Parts of a request that reach a program, and parts of its answer that reach a browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORGED = {
 }
 
 
-async def test_nothing_forged_arrives_and_the_gates_own_word_does(
+async def test_forged_headers_are_replaced_by_gate_headers(
     chat: Stage, susan: httpx.AsyncClient
 ) -> None:
     answer = await susan.get("s/chat/", headers=FORGED)
@@ -53,9 +53,7 @@ async def test_nothing_forged_arrives_and_the_gates_own_word_does(
     assert not {"X-Secret", "Keep-Alive", "Te", "Upgrade", "Authorization"} & set(seen)
 
 
-async def test_the_hubs_cookies_and_tokens_stay_behind(
-    chat: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_hub_cookies_and_tokens_are_removed(chat: Stage, susan: httpx.AsyncClient) -> None:
     cookie = (
         f"{SESSION}=susan; _xsrf=2|abc; jupyterhub-session-id=s; mine=1; "
         "service-benchpool-oauth-state-x=y; __Host-service-benchpool=z; theirs=2"
@@ -66,7 +64,7 @@ async def test_the_hubs_cookies_and_tokens_stay_behind(
     assert told(answer.content)["headers"]["Cookie"] == ["mine=1; theirs=2"]
 
 
-async def test_cookies_that_a_site_hides_stay_behind_too() -> None:
+async def test_hidden_cookies_are_removed() -> None:
     headers = {"Cookie": "_oauth2_proxy=s; mine=1", "Authorization": "token susan"}
     async with staged(hidden_cookies=["_OAuth2_Proxy"]) as stage, echo() as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
@@ -75,9 +73,7 @@ async def test_cookies_that_a_site_hides_stay_behind_too() -> None:
     assert told(answer.content)["headers"]["Cookie"] == ["mine=1"]
 
 
-async def test_origin_and_host_are_those_of_the_replica(
-    chat: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_origin_and_host_are_those_of_replica(chat: Stage, susan: httpx.AsyncClient) -> None:
     answer = await susan.post("s/chat/", headers={"Origin": f"http://127.0.0.1:{chat.port}"})
     seen = told(answer.content)["headers"]
     assert seen["Origin"] == [f"http://{seen['Host'][0]}"]
@@ -93,9 +89,7 @@ async def test_origin_and_host_are_those_of_the_replica(
         ("a;b=c,d:e@f!$'()*", "/a;b=c,d:e@f!$'()*"),
     ],
 )
-async def test_a_path_arrives_as_it_was_without_the_services_address(
-    chat: Stage, asked: str, seen: str
-) -> None:
+async def test_path_is_forwarded_without_service_prefix(chat: Stage, asked: str, seen: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", chat.port)
     writer.write(
         f"GET /services/benchpool/s/chat/{asked} HTTP/1.1\r\nHost: hub\r\n"
@@ -106,18 +100,14 @@ async def test_a_path_arrives_as_it_was_without_the_services_address(
     assert told(answer)["uri"] == seen
 
 
-async def test_a_program_that_wants_it_sees_the_whole_path(
-    stage: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_program_may_receive_whole_path(stage: Stage, susan: httpx.AsyncClient) -> None:
     async with echo() as backend:
         stage.directory.set("board", Openness.READY, (backend,), keep_prefix=True)
         answer = await susan.get("s/board/a?b")
     assert told(answer.content)["uri"] == "/services/benchpool/s/board/a?b"
 
 
-async def test_the_address_without_its_slash_leads_to_the_one_with_it(
-    chat: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_path_without_slash_is_redirected(chat: Stage, susan: httpx.AsyncClient) -> None:
     answer = await susan.get("s/chat?a=1")
     assert (answer.status_code, answer.headers["Location"]) == (
         307,
@@ -147,7 +137,9 @@ Content-Length: 2\r
 ok"""
 
 
-async def test_an_answer_breaks_out_of_nothing(stage: Stage, susan: httpx.AsyncClient) -> None:
+async def test_answer_headers_stay_within_service_path(
+    stage: Stage, susan: httpx.AsyncClient
+) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(ANSWER % writer.get_extra_info("sockname")[1])
@@ -201,9 +193,7 @@ SMUGGLED = [
 
 
 @pytest.mark.parametrize("request_", SMUGGLED)
-async def test_a_request_of_doubtful_length_reaches_no_replica(
-    stage: Stage, request_: bytes
-) -> None:
+async def test_ambiguous_request_length_is_rejected(stage: Stage, request_: bytes) -> None:
     came: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -220,9 +210,7 @@ async def test_a_request_of_doubtful_length_reaches_no_replica(
     assert came == []
 
 
-async def test_bytes_after_an_answer_are_taken_for_no_other_answer(
-    stage: Stage, susan: httpx.AsyncClient
-) -> None:
+async def test_bytes_after_answer_are_discarded(stage: Stage, susan: httpx.AsyncClient) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nminehttp")

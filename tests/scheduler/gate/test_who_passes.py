@@ -1,4 +1,4 @@
-"""Nobody passes the gate unknown, on whatever path, by whatever method, as whatever protocol."""
+"""The gate rejects unauthenticated requests on every path, method and protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def ask(
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_a_stranger_reaches_no_path_by_no_method(chat: Stage, method: str) -> None:
+async def test_unauthenticated_request_reaches_no_path(chat: Stage, method: str) -> None:
     for path in PATHS:
         answer = await ask(chat, method, f"s/chat/{path}", {})
         assert answer.status_code == 401
@@ -37,7 +37,7 @@ async def test_a_stranger_reaches_no_path_by_no_method(chat: Stage, method: str)
     assert chat.directory.woken == []
 
 
-async def test_a_stranger_opens_no_websocket(chat: Stage) -> None:
+async def test_unauthenticated_websocket_is_rejected(chat: Stage) -> None:
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
@@ -50,23 +50,23 @@ async def test_a_stranger_opens_no_websocket(chat: Stage) -> None:
 
 
 @pytest.mark.parametrize("header", ["token nobody", "Bearer nobody", "Basic c3VzYW46eA==", ""])
-async def test_a_wrong_token_is_nobody(chat: Stage, header: str) -> None:
+async def test_wrong_token_is_unauthenticated(chat: Stage, header: str) -> None:
     assert (await ask(chat, "GET", "s/chat/", {"Authorization": header})).status_code == 401
 
 
-async def test_a_token_in_the_address_is_not_taken(chat: Stage) -> None:
+async def test_token_in_url_is_ignored(chat: Stage) -> None:
     answer = await ask(chat, "GET", "s/chat/?token=susan", {"Sec-Fetch-Mode": "websocket"})
     assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("kind", ["token", "Bearer"])
-async def test_a_program_passes_by_either_kind_of_token(chat: Stage, kind: str) -> None:
+async def test_program_is_accepted_with_either_token_kind(chat: Stage, kind: str) -> None:
     answer = await ask(chat, "GET", "s/chat/", {"Authorization": f"{kind} susan"})
     assert answer.status_code == 200
     assert told(answer.content)["headers"]["X-Forwarded-User"] == ["susan"]
 
 
-async def test_a_browser_without_a_login_is_sent_there_and_comes_back(chat: Stage) -> None:
+async def test_browser_without_login_is_redirected_and_returns(chat: Stage) -> None:
     answer = await ask(chat, "GET", "s/chat/a%2Fb?c=1", BROWSER)
     assert answer.status_code == 302
     assert answer.headers["Location"] == (
@@ -74,12 +74,12 @@ async def test_a_browser_without_a_login_is_sent_there_and_comes_back(chat: Stag
     )
 
 
-async def test_a_script_without_a_login_is_told_and_not_sent_away(chat: Stage) -> None:
+async def test_script_without_login_gets_error_without_redirect(chat: Stage) -> None:
     answer = await ask(chat, "GET", "s/chat/", {**SCRIPT, "Accept": "text/html"})
     assert answer.status_code == 401
 
 
-async def test_who_has_no_right_finds_no_such_service_and_wakes_none(chat: Stage) -> None:
+async def test_unauthorised_user_gets_not_found_and_wakes_nothing(chat: Stage) -> None:
     for name in ("chat", "nothing"):
         answer = await ask(chat, "GET", f"s/{name}/", {"Authorization": "token joe"})
         assert answer.status_code == 404
@@ -87,7 +87,7 @@ async def test_who_has_no_right_finds_no_such_service_and_wakes_none(chat: Stage
     assert chat.directory.woken == []
 
 
-async def test_a_person_without_a_right_reads_so_on_a_page(chat: Stage) -> None:
+async def test_unauthorised_browser_gets_error_page(chat: Stage) -> None:
     answer = await ask(chat, "GET", "s/chat/", {**BROWSER, "Cookie": f"{SESSION}=joe"})
     assert answer.status_code == 404
     assert "There is no service chat" in answer.text
@@ -98,14 +98,14 @@ async def test_a_person_without_a_right_reads_so_on_a_page(chat: Stage) -> None:
     ("method", "headers"),
     [
         ("GET", BROWSER),
-        ("GET", {**BROWSER, "Sec-Fetch-Site": "cross-site"}),  # a link leads here
+        ("GET", {**BROWSER, "Sec-Fetch-Site": "cross-site"}),  # a link from another site
         ("GET", SCRIPT),
         ("POST", SCRIPT),
         ("POST", {"Origin": "http://{host}"}),
         ("GET", {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Site": "same-origin"}),
     ],
 )
-async def test_a_session_passes_from_pages_of_the_hubs_origin(
+async def test_session_from_hub_origin_is_accepted(
     chat: Stage, method: str, headers: dict[str, str]
 ) -> None:
     host = f"127.0.0.1:{chat.port}"
@@ -132,13 +132,13 @@ OTHER_SITES = [
         },
     ),
     ("GET", {"Origin": "https://evil.example"}),
-    ("POST", {}),  # a session that does not say from where
+    ("POST", {}),  # a session without origin headers
     ("DELETE", {}),
 ]
 
 
 @pytest.mark.parametrize(("method", "headers"), OTHER_SITES)
-async def test_a_session_does_not_pass_from_pages_of_other_sites(
+async def test_session_from_another_site_is_rejected(
     chat: Stage, method: str, headers: dict[str, str]
 ) -> None:
     host = f"127.0.0.1:{chat.port}"
@@ -149,7 +149,7 @@ async def test_a_session_does_not_pass_from_pages_of_other_sites(
     assert chat.gate.figures("chat").last_request_at is None
 
 
-async def test_whoever_loses_the_right_is_cut_off_while_an_answer_is_open() -> None:
+async def test_losing_permission_ends_open_answer() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")

@@ -1,4 +1,4 @@
-"""A real API server, and one that can be cut off."""
+"""A real API server, and one whose connection can be cut."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchpool_support import kubernetes
 
 @pytest.fixture
 async def connection(access: Access) -> AsyncIterator[Connection]:
-    """A connection as administrator."""
+    """Connection as administrator."""
     async with connect(access.kubeconfig) as found:
         yield found
 
 
 @pytest.fixture
 async def namespace(connection: Connection) -> AsyncIterator[str]:
-    """A namespace of this test alone."""
+    """Namespace of this test alone."""
     async with kubernetes.namespace(connection) as name:
         yield name

@@ -1,4 +1,4 @@
-"""A reflector beside a real API server, through outages, old versions and half-open connections."""
+"""A reflector with a real API server, through outages, old versions and half-open connections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_map(name: str, **data: str) -> dict[str, Any]:
 
 
 def data_of(it: dict[str, Any]) -> dict[str, str] | None:
-    """Keep the data alone; maps without any are not kept."""
+    """Return the data of a config map; maps without data are skipped."""
     return it.get("data") or None
 
 
@@ -52,7 +52,7 @@ def reflect(connection: Connection, namespace: str) -> Reflector[dict[str, str]]
 async def following(
     reflector: Reflector[dict[str, str]],
 ) -> AsyncIterator[tuple[list[Change[dict[str, str]]], Callable[[Callable[[], bool]], Any]]]:
-    """Read a reflector in the background; yields what came, and how to wait until something is."""
+    """Read a reflector in the background; yield its changes and a function that waits for them."""
     seen: list[Change[dict[str, str]]] = []
     news = asyncio.Condition()
 
@@ -75,7 +75,7 @@ async def following(
             await task
 
 
-async def test_changes_come_as_types_and_what_is_not_kept_is_not_there(
+async def test_changes_are_typed_and_skipped_objects_vanish(
     connection: Connection, namespace: str
 ) -> None:
     await connection.create(CONFIG_MAPS, a_map("before", a="1"), namespace=namespace)
@@ -102,9 +102,7 @@ async def test_changes_come_as_types_and_what_is_not_kept_is_not_there(
         assert reflector.items == {(namespace, "after"): {"b": "3"}}
 
 
-async def test_an_object_of_the_same_name_is_another_object(
-    connection: Connection, namespace: str
-) -> None:
+async def test_recreated_object_is_another_object(connection: Connection, namespace: str) -> None:
     await connection.create(CONFIG_MAPS, a_map("one", a="1"), namespace=namespace)
     reflector = reflect(connection, namespace)
     async for change in reflector.changes():
@@ -122,7 +120,7 @@ async def test_an_object_of_the_same_name_is_another_object(
     assert seen == [Vanished(key, {"a": "1"}), Appeared(key, {"a": "1"}), Listed()]
 
 
-async def test_a_version_that_is_too_old_leads_to_another_list_without_false_news(
+async def test_expired_version_relists_without_false_changes(
     connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("kept", "gone", "changed"):
@@ -156,7 +154,7 @@ async def test_a_version_that_is_too_old_leads_to_another_list_without_false_new
 
 
 class Wire:
-    """A way to the API server that can be cut, or swallow everything without a word."""
+    """Connection to the API server that can be cut, or drop all data silently."""
 
     def __init__(self, access: Access) -> None:
         server = urlsplit(access.server)
@@ -171,12 +169,12 @@ class Wire:
         return int(self._server.sockets[0].getsockname()[1])
 
     def takes_no_more(self) -> None:
-        """Take no new connection; those that stand stay."""
+        """Accept no new connection; existing connections stay."""
         if self._server is not None:
             self._server.close()
 
     async def cut(self) -> None:
-        """Refuse everybody from now on."""
+        """Refuse every connection from now on."""
         if self._server is not None:
             self._server.close()
         for writer in self._writers:
@@ -208,7 +206,7 @@ def kubeconfig_through(access: Access, port: int, folder: Path) -> Path:
     return file
 
 
-async def test_an_outage_delays_news_and_loses_none(
+async def test_outage_delays_changes_but_loses_none(
     access: Access, connection: Connection, namespace: str, tmp_path: Path
 ) -> None:
     wire = Wire(access)
@@ -221,7 +219,7 @@ async def test_an_outage_delays_news_and_loses_none(
             await wire.cut()
             await connection.delete(CONFIG_MAPS, "gone", namespace=namespace)
             await connection.create(CONFIG_MAPS, a_map("new", b="2"), namespace=namespace)
-            # It meets a closed door a few times.
+            # The reflector is refused several times.
             await asyncio.to_thread(stays, lambda: (namespace, "gone") in reflector.items, 1)
             await wire.open(port)
             await until(lambda: Appeared((namespace, "new"), {"b": "2"}) in seen)
@@ -229,7 +227,7 @@ async def test_an_outage_delays_news_and_loses_none(
     await wire.cut()
 
 
-async def test_a_watch_that_falls_silent_is_opened_again(
+async def test_silent_watch_is_reopened(
     access: Access,
     connection: Connection,
     namespace: str,
@@ -248,7 +246,7 @@ async def test_a_watch_that_falls_silent_is_opened_again(
             wire.swallows = True  # no word, and no end: half open
             await connection.create(CONFIG_MAPS, a_map("late", a="1"), namespace=namespace)
             await asyncio.sleep(0.5)
-            # Connections from now on are well; the silent ones stay silent.
+            # New connections work; the silent connections stay silent.
             fresh = Wire(access)
             wire.takes_no_more()
             await fresh.open(port)

@@ -1,4 +1,4 @@
-"""Calls to a real API server: answers as types, refusals as types, patience."""
+"""Calls to a real API server: typed answers, typed refusals, retries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_map(name: str, **data: str) -> dict[str, object]:
     return {"metadata": {"name": name}, "data": data}
 
 
-async def test_objects_are_made_read_changed_and_deleted(
+async def test_objects_are_created_read_changed_and_deleted(
     connection: Connection, namespace: str
 ) -> None:
     made = await connection.create(CONFIG_MAPS, a_map("one", a="1"), namespace=namespace, as_=Map)
@@ -70,7 +70,7 @@ async def test_objects_are_made_read_changed_and_deleted(
     assert [it["data"] for it in listed.items] == [{"x": "y"}]
 
 
-async def test_refusals_are_told_apart(connection: Connection, namespace: str) -> None:
+async def test_refusals_are_distinguished(connection: Connection, namespace: str) -> None:
     made = await connection.create(CONFIG_MAPS, a_map("one"), namespace=namespace, as_=Map)
     with pytest.raises(KubeAlreadyExists):
         await connection.create(CONFIG_MAPS, a_map("one"), namespace=namespace)
@@ -92,14 +92,14 @@ async def test_refusals_are_told_apart(connection: Connection, namespace: str) -
     await connection.delete_all(CONFIG_MAPS, namespace=namespace, labels="!none")
 
 
-async def test_rights_that_do_not_reach_are_forbidden(access: Access) -> None:
+async def test_insufficient_rights_are_forbidden(access: Access) -> None:
     someone = access.service_account("default", "nobody")
     async with connect(someone.kubeconfig) as weak:
         with pytest.raises(KubeForbidden, match="cannot list resource"):
             await weak.list(SECRETS, namespace="default")
 
 
-async def test_a_long_list_is_whole(
+async def test_long_list_is_complete(
     connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchpool_scheduler.kube.connection.PAGE", 7)
@@ -112,7 +112,7 @@ async def test_a_long_list_is_whole(
     assert [name for name in found if name.startswith("m-")] == names
 
 
-async def test_an_api_server_that_is_away_is_told_in_words(tmp_path: Path) -> None:
+async def test_unreachable_api_server_is_reported(tmp_path: Path) -> None:
     config = tmp_path / "kubeconfig"
     config.write_text(
         "{apiVersion: v1, kind: Config, current-context: c,"
@@ -129,7 +129,7 @@ async def test_an_api_server_that_is_away_is_told_in_words(tmp_path: Path) -> No
         assert numbers["tries"] > 1
 
 
-async def test_no_kubeconfig_is_told_in_words(tmp_path: Path) -> None:
+async def test_missing_kubeconfig_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="name a kubeconfig file"):
         async with connect(tmp_path / "none"):
             pass
@@ -142,7 +142,7 @@ async def test_no_kubeconfig_is_told_in_words(tmp_path: Path) -> None:
     asked=st.none() | st.floats(0, 1e4),
     total=st.floats(0, 1e3),
 )
-def test_a_call_waits_within_its_patience_and_never_less_than_asked(
+def test_call_timeout_stays_within_patience(
     tries: int, spent: float, luck: float, asked: float | None, total: float
 ) -> None:
     patience = RetryPolicy(total_s=total)

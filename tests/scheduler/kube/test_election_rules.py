@@ -1,4 +1,4 @@
-"""Every way in which two processes can meet at a lease, within bounds: never do both lead."""
+"""All interleavings of two processes at a lease, within bounds: at most one leads."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.slow
 TIMING = ElectionTiming(duration_s=3, renew_s=2, retry_s=1)
 TICKS, WRITES = 5, 3
 OFFSETS = (0.0, 1000.0)
-"""Clocks that show different times, and run equally fast."""
+"""Offsets of clocks that run equally fast, in seconds."""
 
 Written = Callable[[ElectionState, Record, float, float, ElectionTiming], ElectionState]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A write on its way: nobody knows whether and when it arrives."""
+    """Write in flight, which may arrive at any time or never."""
 
     holder: str
     version: str | None
@@ -45,9 +45,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One of the two, and what it waits for.
+    """State of one of the two processes, and the answers that it awaits.
 
-    ``read``: the answer to a look, as long as that has not come; ``wrote``: that to a write.
+    ``read`` is the pending answer to a read, ``wrote`` the pending answer to a write.
     """
 
     standing: ElectionState
@@ -66,7 +66,7 @@ class World:
 
 
 def explore(written: Written, *, slow: bool = False) -> int:
-    """Visit every world; return how many. Raises AssertionError where two lead."""
+    """Visit every world and return their number. Raises AssertionError if two processes lead."""
     first = World(0, None, (Process(ElectionState("a")), Process(ElectionState("b"))))
     seen = {first}
     ways = deque([first])
@@ -95,7 +95,7 @@ def following(world: World, written: Written, slow: bool) -> Iterator[World]:
     for request in world.requests:
         rest = list(world.requests)
         rest.remove(request)
-        yield replace(world, requests=tuple(rest))  # it is lost
+        yield replace(world, requests=tuple(rest))  # the request is lost
         yield from _arrives(replace(world, requests=tuple(rest)), request)
     for index in (0, 1):
         yield from _acts(world, index, written, slow)
@@ -110,18 +110,18 @@ def _with(world: World, index: int, process: Process) -> World:
 def _arrives(world: World, request: Request) -> Iterator[World]:
     version = None if world.lease is None else world.lease.version
     if version != request.version:
-        return  # refused; that its sender hears of it changes nothing that a look does not
+        return  # refused; its answer shows no more than a read
     number = world.writes + 1
     lease = Record(request.holder, request.transitions, str(number), str(number))
     world = replace(world, lease=lease, writes=number)
-    yield world  # and the answer is lost
+    yield world  # the answer is lost
     index = 0 if request.holder == "a" else 1
     process = world.processes[index]
     yield _with(world, index, replace(process, wrote=(lease, request.sent)))
 
 
 def _acts(world: World, index: int, written: Written, slow: bool) -> Iterator[World]:
-    """What a process may do now; or nothing, for as long as it is stopped or slow."""
+    """Yield the world after each possible action of a process, which may also stay inactive."""
     process, now = world.processes[index], world.now + OFFSETS[index]
     standing = process.standing
     if process.wrote is not None:
@@ -151,17 +151,17 @@ def _acts(world: World, index: int, written: Written, slow: bool) -> Iterator[Wo
             pass
 
 
-def test_never_do_two_lead_and_no_epoch_comes_twice() -> None:
+def test_at_most_one_leader_with_unique_epochs() -> None:
     assert explore(election.written) > 10_000
 
 
-def test_nor_do_they_when_what_they_see_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_most_one_leader_with_stale_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "TICKS", 4)
     monkeypatch.setitem(globals(), "WRITES", 2)
     assert explore(election.written, slow=True) > 10_000
 
 
-def test_the_exploration_finds_a_leader_that_counts_from_the_answer() -> None:
+def test_exploration_detects_lease_counted_from_answer() -> None:
     def from_the_answer(
         standing: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
     ) -> ElectionState:
@@ -171,7 +171,7 @@ def test_the_exploration_finds_a_leader_that_counts_from_the_answer() -> None:
         explore(from_the_answer)
 
 
-def test_the_exploration_finds_a_leader_that_leads_too_long() -> None:
+def test_exploration_detects_leader_exceeding_lease() -> None:
     def too_long(
         standing: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
     ) -> ElectionState:
@@ -181,7 +181,7 @@ def test_the_exploration_finds_a_leader_that_leads_too_long() -> None:
         explore(too_long)
 
 
-def test_timings_under_which_two_could_lead_are_refused() -> None:
+def test_unsafe_timings_are_rejected() -> None:
     with pytest.raises(ValueError, match="must be shorter"):
         ElectionTiming(duration_s=10, renew_s=10, retry_s=2)
 
@@ -191,7 +191,7 @@ def test_timings_under_which_two_could_lead_are_refused() -> None:
     st.floats(0, 60),
     st.builds(Record, st.sampled_from(["", "b"]), st.integers(1, 99), st.just("m"), st.just("v")),
 )
-def test_who_stands_by_takes_over_exactly_when_the_record_stood_still_long_enough(
+def test_standby_takes_over_when_record_is_unchanged_for_lease(
     seen: float, waited: float, record: Record
 ) -> None:
     timing = ElectionTiming()
@@ -210,7 +210,7 @@ def test_who_stands_by_takes_over_exactly_when_the_record_stood_still_long_enoug
             pytest.fail("it never led")
 
 
-def test_a_holder_whose_lease_is_anothers_or_gone_is_over() -> None:
+def test_holder_with_lost_lease_ends_term() -> None:
     mine = Record("a", 1, "m", "1")
     leads = election.written(ElectionState("a", seen=0.0), mine, 0.0, 0.1, ElectionTiming())
     assert may_write(leads, 5.0)

@@ -1,4 +1,4 @@
-"""Leading by a real Lease on a real API server: take-over, resignation, and a leader that stops."""
+"""Leadership by a real Lease: takeover, resignation, and a leader that stops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchpool_support.waiting import PATIENCE_S, until_async
 
 pytestmark = pytest.mark.kubernetes
 TIMING = ElectionTiming()
-"""That of the product: a shorter lease is lost on a busy machine."""
+"""Timing of the product: a shorter lease is lost on a busy machine."""
 
 
 def part(connection: Connection, namespace: str, who: str) -> Election:
@@ -28,9 +28,7 @@ def part(connection: Connection, namespace: str, who: str) -> Election:
     return Election(connection, namespace, "scheduler", who, address=address, timing=TIMING)
 
 
-async def test_one_leads_and_the_next_follows_when_it_resigns(
-    connection: Connection, namespace: str
-) -> None:
+async def test_standby_leads_after_resignation(connection: Connection, namespace: str) -> None:
     one, two = (part(connection, namespace, who) for who in ("one", "two"))
     assert await one.win() == 1
     one.guard()
@@ -41,7 +39,7 @@ async def test_one_leads_and_the_next_follows_when_it_resigns(
         lease: Any = await connection.get(LEASES, "scheduler", namespace=namespace)
         return datetime.fromisoformat(lease["spec"]["renewTime"])
 
-    # Longer than a lease that nobody renews lasts.
+    # Longer than the duration of an unrenewed lease.
     enough = await renewed() + timedelta(seconds=TIMING.duration_s)
     await until_async(renewed, holds=lambda at: at > enough)
     assert one.leads
@@ -59,7 +57,7 @@ async def test_one_leads_and_the_next_follows_when_it_resigns(
     two.guard()
 
 
-async def test_a_leader_whose_lease_was_taken_or_deleted_ends(
+async def test_leader_ends_when_lease_is_taken_or_deleted(
     connection: Connection, namespace: str
 ) -> None:
     one = part(connection, namespace, "one")
@@ -73,7 +71,7 @@ async def test_a_leader_whose_lease_was_taken_or_deleted_ends(
     assert not one.leads
 
 
-async def test_a_leader_that_cannot_renew_ends_before_another_may_lead(
+async def test_leader_failing_to_renew_ends_before_next_leads(
     access: Access, connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with connect(access.kubeconfig) as cut_off:
@@ -150,7 +148,7 @@ async def said(process: asyncio.subprocess.Process) -> str:
         return (await process.stdout.readline()).decode().strip()
 
 
-async def test_a_leader_that_was_stopped_writes_nothing_after_another_has_taken_over(
+async def test_stopped_leader_writes_nothing_after_takeover(
     access: Access, connection: Connection, namespace: str
 ) -> None:
     async with writer(access, namespace, "old") as old:

@@ -1,4 +1,4 @@
-"""A pod's token tells its node: only one of the right account, for us, and asked for sparingly."""
+"""Identification of nodes by pod tokens: right account and audience only, with few reviews."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOOD = ReviewStatus(True, ReviewedUser(ACCOUNT, {NODE: ["n0"]}), [AUDIENCE])
 
 
 class ScriptedConnection:
-    """Answers reviews; ``gate`` holds answers back."""
+    """Connection that answers token reviews; ``gate`` delays the answers."""
 
     def __init__(self, *answers: ReviewStatus | Exception) -> None:
         self.answers = list(answers)
@@ -49,7 +49,7 @@ def tokens(connection: ScriptedConnection, clock: FakeClock | None = None) -> Po
     return PodTokens(at, ACCOUNT, AUDIENCE, (clock or FakeClock()).now)
 
 
-async def test_a_token_tells_the_node_and_is_asked_for_once_in_a_while() -> None:
+async def test_token_identifies_node_and_is_cached() -> None:
     connection, clock = ScriptedConnection(GOOD), FakeClock()
     at = tokens(connection, clock)
     assert [await at.node("t"), await at.node("t")] == ["n0", "n0"]
@@ -70,7 +70,7 @@ async def test_a_token_tells_the_node_and_is_asked_for_once_in_a_while() -> None
     ],
     ids=["unknown", "another account", "for somebody else", "of no node", "not good"],
 )
-async def test_any_other_token_tells_none(said: ReviewStatus) -> None:
+async def test_other_token_identifies_no_node(said: ReviewStatus) -> None:
     connection, clock = ScriptedConnection(said, GOOD), FakeClock()
     at = tokens(connection, clock)
     assert [await at.node("t"), await at.node("t")] == [None, None]
@@ -79,14 +79,14 @@ async def test_any_other_token_tells_none(said: ReviewStatus) -> None:
     assert await at.node("t") == "n0"
 
 
-async def test_what_is_no_token_is_not_asked_for() -> None:
+async def test_empty_or_oversized_token_is_not_reviewed() -> None:
     connection = ScriptedConnection(GOOD)
     at = tokens(connection)
     assert [await at.node(""), await at.node("x" * 20_000)] == [None, None]
     assert connection.asked == []
 
 
-async def test_an_api_server_that_refuses_is_said_and_nothing_is_remembered() -> None:
+async def test_api_server_refusal_is_reported_and_not_cached() -> None:
     connection = ScriptedConnection(KubeForbidden(KubeStatus(code=403)), GOOD)
     at = tokens(connection)
     with pytest.raises(Unavailable, match="does not say whose a token is"):
@@ -94,7 +94,7 @@ async def test_an_api_server_that_refuses_is_said_and_nothing_is_remembered() ->
     assert await at.node("t") == "n0"
 
 
-async def test_strangers_do_not_flood_the_api_server() -> None:
+async def test_unknown_tokens_do_not_flood_api_server() -> None:
     connection = ScriptedConnection(ReviewStatus())
     connection.gate = asyncio.Event()
     at = tokens(connection)

@@ -1,4 +1,4 @@
-"""``benchpool mcp`` as a program with a language model uses it: the official client over stdio."""
+"""``benchpool mcp`` with a client of a language model: the official client over stdio."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 @asynccontextmanager
 async def tools_of(service: Served, *words: str, by: str = "susan") -> AsyncIterator[Client]:
-    """Start the server as such a program does, and speak with it."""
+    """Start the server over stdio and yield a connected client."""
     environ = {"BENCHPOOL_URL": service.url, "BENCHPOOL_TOKEN": by}
     command = ["-m", "benchpool_scheduler.cli", "mcp", *words]
     start = StdioServerParameters(command=sys.executable, args=command, env=environ)
@@ -66,7 +66,7 @@ def sent(service: Served, by: str, *argv: str, gpus: int = 1) -> Job:
         return client.submit(JobSubmission(entry=CommandEntry(list(argv)), gpus=gpus))
 
 
-async def test_only_tools_that_look_are_offered_and_each_is_closed(service: Served) -> None:
+async def test_only_read_tools_with_closed_schemas_are_offered(service: Served) -> None:
     async with tools_of(service) as client:
         offered = (await client.list_tools()).tools
     looking = {one.name for one in OPERATIONS if one.tool and not one.audited}
@@ -78,7 +78,7 @@ async def test_only_tools_that_look_are_offered_and_each_is_closed(service: Serv
         assert tool.annotations.read_only_hint
 
 
-async def test_a_model_learns_why_a_job_waits(service: Served) -> None:
+async def test_why_tool_shows_wait_reason(service: Served) -> None:
     sent(service, "susan", "sleep", "600", gpus=4)
     waits = sent(service, "susan", "sleep", "600", gpus=4)
     async with tools_of(service) as client:
@@ -91,7 +91,7 @@ async def test_a_model_learns_why_a_job_waits(service: Served) -> None:
     assert quota["user"] == "susan"
 
 
-async def test_the_end_of_a_log_is_told_as_text(service: Served) -> None:
+async def test_log_tail_is_returned_as_text(service: Served) -> None:
     script = "print('first', 'x' * 40_000); print('the end of it')"
     job = sent(service, "susan", sys.executable, "-c", script)
     with service.client("susan") as own:
@@ -104,7 +104,7 @@ async def test_the_end_of_a_log_is_told_as_text(service: Served) -> None:
     assert (first["text"], first["next"], first["ended"]) == ("first", 5, False)
 
 
-async def test_what_if_is_answered_to_an_administrator_and_refused_to_others(
+async def test_what_if_is_answered_only_to_administrator(
     service: Served,
 ) -> None:
     question = {"settings": [{"key": "projects.vision.quota", "value": 1}], "more_gpus": 2}
@@ -115,7 +115,7 @@ async def test_what_if_is_answered_to_an_administrator_and_refused_to_others(
         assert "administrator" in refused(await client.call_tool("whatif", question))
 
 
-async def test_a_refusal_is_told_in_the_services_own_sentence(service: Served) -> None:
+async def test_refusal_keeps_service_message(service: Served) -> None:
     secret = sent(service, "joe", "sleep", "600")
     async with tools_of(service) as client:
         of_another = refused(await client.call_tool("code", {"job": secret.id}))
@@ -134,7 +134,7 @@ async def test_a_refusal_is_told_in_the_services_own_sentence(service: Served) -
     assert no_tool.startswith("There is no tool `submit`, but ")
 
 
-async def test_what_changes_something_takes_a_flag(service: Served) -> None:
+async def test_write_tools_require_flag(service: Served) -> None:
     job = sent(service, "susan", "sleep", "600")
     async with tools_of(service) as client:
         kept = refused(await client.call_tool("cancel", {"job": job.id}))
@@ -149,7 +149,7 @@ async def test_what_changes_something_takes_a_flag(service: Served) -> None:
     assert ended.state == "cancelled"
 
 
-async def test_it_starts_before_the_pool_and_says_that_there_is_none(tmp_path: Path) -> None:
+async def test_server_starts_without_pool_and_reports_it(tmp_path: Path) -> None:
     environ = {"BENCHPOOL_URL": "http://127.0.0.1:1/services/benchpool", "BENCHPOOL_TOKEN": "t"}
     command = ["-m", "benchpool_scheduler.cli", "mcp"]
     start = StdioServerParameters(command=sys.executable, args=command, env=environ)
@@ -157,12 +157,12 @@ async def test_it_starts_before_the_pool_and_says_that_there_is_none(tmp_path: P
         assert "is not reachable" in refused(await client.call_tool("quota", {}))
 
 
-def test_an_answer_too_large_for_a_model_is_refused_with_its_size() -> None:
+def test_oversized_answer_is_rejected_with_size() -> None:
     with pytest.raises(TooLarge, match=r"has 293\.0 KiB, and 256\.0 KiB is the most"):
         tools.answered("x" * 300_000)
 
 
-def test_a_machine_without_the_library_is_told_what_to_install(
+def test_missing_library_shows_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)

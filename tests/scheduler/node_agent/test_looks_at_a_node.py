@@ -1,5 +1,7 @@
-"""What the agent of a node sees: devices by the kubelet, what they do by the driver, pods by the
-kernel's counters. What is not known is not told, and no fault ends it."""
+"""Measurements of a node agent: devices from the kubelet, their use from the driver, pod counters.
+
+The counters of pods come from the kernel. Unknown values are omitted, and no fault ends the agent.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,14 @@ def held(report: NodeReport) -> dict[str, list[ReportedPod]]:
     return {it.uuid: it.pods for it in report.gpus}
 
 
-def test_each_device_comes_with_the_pod_that_has_it(looks: tuple[NodeLooks, FakeClock]) -> None:
+def test_device_is_reported_with_its_pod(looks: tuple[NodeLooks, FakeClock]) -> None:
     report = looks[0].look(7)
     assert report.look == 7
     assert held(report) == {"GPU-a": [], "GPU-b": [ReportedPod("lab", "train-0")]}
     assert [(it.activity, it.power_w, it.span_s) for it in report.gpus] == [(0.25, 100.0, 10.0)] * 2
 
 
-def test_slices_are_devices_of_their_own_and_shared_ones_are_measured_for_nobody(
+def test_slices_are_separate_and_shared_devices_unassigned(
     looks: tuple[NodeLooks, FakeClock], kubelet: ScriptedKubelet
 ) -> None:
     kubelet.free = {SLICE: ["MIG-1", "MIG-2"], GPU: ["GPU-a::0", "GPU-a::1"]}
@@ -88,14 +90,14 @@ def test_slices_are_devices_of_their_own_and_shared_ones_are_measured_for_nobody
         "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod{slice}.slice",
     ],
 )
-def test_a_pods_cgroup_is_found_by_its_uid_whoever_named_it(tmp_path: Path, place: str) -> None:
+def test_pod_cgroup_is_found_by_uid(tmp_path: Path, place: str) -> None:
     folder = tmp_path / place.format(uid=POD, slice=POD.replace("-", "_"))
     (folder / "container").mkdir(parents=True)
     (tmp_path / "system.slice" / f"pod{OTHER}").mkdir(parents=True)
     assert find(tmp_path) == {POD: folder}
 
 
-def test_pods_are_told_by_the_kernels_counters(
+def test_pod_use_comes_from_kernel_counters(
     looks: tuple[NodeLooks, FakeClock], tmp_path: Path
 ) -> None:
     at, clock = looks
@@ -111,7 +113,7 @@ def test_pods_are_told_by_the_kernels_counters(
     assert (use.read_bytes, use.written_bytes) == (4096, 512)
 
 
-def test_a_kubelet_that_does_not_answer_is_said_and_pods_are_told_all_the_same(
+def test_unresponsive_kubelet_is_reported_and_pods_still_measured(
     looks: tuple[NodeLooks, FakeClock], kubelet: ScriptedKubelet, tmp_path: Path
 ) -> None:
     counters(tmp_path / "cgroup" / "kubepods" / f"pod{POD}", 1, 1)
@@ -125,7 +127,7 @@ def test_a_kubelet_that_does_not_answer_is_said_and_pods_are_told_all_the_same(
     assert looks[0].look(2).problem == ""
 
 
-def test_without_cgroups_of_pods_it_is_said_where_they_were_looked_for(
+def test_missing_pod_cgroups_are_reported_with_searched_folders(
     looks: tuple[NodeLooks, FakeClock], tmp_path: Path
 ) -> None:
     assert f"below {tmp_path / 'cgroup'}" in looks[0].look(1).problem

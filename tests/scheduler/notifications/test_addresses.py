@@ -1,4 +1,4 @@
-"""Which addresses a user may give: the scheduler calls them from inside the site."""
+"""Allowed notification addresses: the scheduler calls them from inside the site."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SITE = SiteNotifications(
         "matrixs://susan:pass@matrix.example.org/%23room",
     ],
 )
-def test_what_the_site_allows_is_taken(url: str) -> None:
+def test_allowed_addresses_are_accepted(url: str) -> None:
     addresses.check(NewAddress(url, SECRET), SITE)
     shown = addresses.shown(url)
     assert all(secret not in shown for secret in ("TIia", "pass", "/a"))
@@ -60,14 +60,14 @@ def test_what_the_site_allows_is_taken(url: str) -> None:
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIia, json://10.0.0.1", "one address"),
     ],
 )
-def test_all_others_are_refused_without_repeating_them(url: str, said: str) -> None:
+def test_rejected_address_is_not_repeated_in_message(url: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as refused:
         addresses.check(NewAddress(url, SECRET), SITE)
     assert "pass" not in refused.value.message
     assert "TIia" not in refused.value.message
 
 
-def test_a_webhook_needs_a_secret_and_a_site_that_says_nothing_sends_nothing() -> None:
+def test_webhook_requires_secret_and_site_must_enable_sending() -> None:
     with pytest.raises(InvalidInput, match="at least 16 characters"):
         addresses.check(NewAddress("https://hooks.example.com/a"), SITE)
     with pytest.raises(InvalidInput, match="sends no messages"):
@@ -83,7 +83,7 @@ def test_a_webhook_needs_a_secret_and_a_site_that_says_nothing_sends_nothing() -
         *("fec0::1", "64:ff9b:1::1", "192.88.99.1"),
     ],
 )
-async def test_a_name_that_leads_into_the_site_is_not_called(address: str) -> None:
+async def test_host_resolving_into_site_is_not_called(address: str) -> None:
     async def resolve(host: str, port: int) -> Collection[str]:
         return ["93.184.215.14", address]
 
@@ -93,7 +93,7 @@ async def test_a_name_that_leads_into_the_site_is_not_called(address: str) -> No
     assert named == "93.184.215.14"
 
 
-def test_the_sites_file_is_closed(tmp_path: Path) -> None:
+def test_site_notifications_file_enables_only_listed_kinds(tmp_path: Path) -> None:
     file = tmp_path / site.FILE
     assert site.load(file) == SiteNotifications()
     file.write_text("kinds: [https]\nper_hour: 3\n")
@@ -118,7 +118,7 @@ def test_the_sites_file_is_closed(tmp_path: Path) -> None:
         ("pool: ['https://hooks.example.com/hunter2']\n", "line 1: pool takes mail addresses"),
     ],
 )
-def test_a_wrong_file_is_refused_with_line_and_key_and_no_value_of_it(
+def test_invalid_file_is_rejected_with_position_but_no_value(
     tmp_path: Path, text: str, said: str
 ) -> None:
     file = tmp_path / site.FILE

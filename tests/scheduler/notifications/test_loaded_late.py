@@ -1,4 +1,4 @@
-"""A scheduler that sends nothing loads nothing for it."""
+"""A scheduler without notifications does not load their libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
-def test_the_service_starts_without_the_library_of_chats() -> None:
+def test_service_starts_without_chat_library() -> None:
     code = f"import benchpool_scheduler.service, benchpool_scheduler.api\n{LOADED}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

@@ -1,4 +1,4 @@
-"""A name server that does not answer holds up the look-ups of one person, and nothing else."""
+"""An unresponsive name server delays only the lookups of one user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.waiting import until_async
 
 
 class SlowServer:
-    """Answers for ``slow`` only when it is let; counts what is under way there."""
+    """Resolver that delays answers for ``slow`` until released, and counts its running lookups."""
 
     def __init__(self) -> None:
         self.may_answer = threading.Event()
@@ -28,7 +28,7 @@ class SlowServer:
         return [f"address of {host}"]
 
 
-async def test_others_are_answered_while_a_name_server_is_silent() -> None:
+async def test_silent_name_server_blocks_no_other_user() -> None:
     server = SlowServer()
     lookups = NameLookups(server)
     stuck = [
@@ -36,13 +36,13 @@ async def test_others_are_answered_while_a_name_server_is_silent() -> None:
     ]
     await until_async(lambda: server.asked == 40)
     assert await lookups.resolve("joe", "fast", 443) == ["address of fast"]
-    # File work goes by the loop's own threads: none of them waits for a name.
+    # File work uses the loop's own threads, and none of them waits for a name.
     assert await asyncio.gather(*(asyncio.to_thread(int, "7") for _ in range(40))) == [7] * 40
     server.may_answer.set()
     assert await asyncio.gather(*stuck) == [["address of slow"]] * 40
 
 
-async def test_a_person_has_one_look_up_at_a_time_even_after_giving_up() -> None:
+async def test_user_has_at_most_one_concurrent_lookup() -> None:
     server = SlowServer()
     lookups = NameLookups(server)
     first = asyncio.create_task(lookups.resolve("susan", "slow", 443))
@@ -59,6 +59,6 @@ async def test_a_person_has_one_look_up_at_a_time_even_after_giving_up() -> None
     assert await third == ["address of fast"]
 
 
-async def test_a_name_that_is_not_known_is_told_as_that() -> None:
+async def test_unknown_host_name_is_reported() -> None:
     with pytest.raises(OSError, match="no such name"):
         await NameLookups(SlowServer()).resolve("susan", "unknown", 443)

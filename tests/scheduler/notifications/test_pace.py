@@ -1,4 +1,4 @@
-"""Whatever happens: no storm, and nothing is kept back for ever."""
+"""Pace of notifications: no storm, and no message is delayed forever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACES = st.builds(SendingPace, st.integers(1, 60).map(lambda it: it * 60.0), st.
 
 
 def sends(arrivals: list[float], pace: SendingPace) -> list[tuple[float, int]]:
-    """Return when bundles go and how many messages each holds, as the loop sends them."""
+    """Return the times of bundles and the number of messages in each, as sent by the loop."""
     gone: list[tuple[float, int]] = []
     sent: list[float] = []
     left = list(arrivals)
@@ -30,7 +30,7 @@ def sends(arrivals: list[float], pace: SendingPace) -> list[tuple[float, int]]:
 
 
 @given(ARRIVALS, PACES)
-def test_nothing_is_unheard_and_never_more_than_the_bound(
+def test_sending_pace_loses_no_message_and_respects_limit(
     arrivals: list[float], pace: SendingPace
 ) -> None:
     gone = sends(arrivals, pace)
@@ -45,17 +45,17 @@ def test_nothing_is_unheard_and_never_more_than_the_bound(
 
 
 @given(st.lists(st.floats(0, 1e6)).map(sorted), PACES, st.floats(0, 1e6))
-def test_next_message_waits_an_hour_at_most(
+def test_next_message_waits_at_most_one_hour(
     sent: list[float], pace: SendingPace, now: float
 ) -> None:
     assert now <= earliest(sent, pace, now) <= now + HOUR_S
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1).map(sorted), PACES, st.floats(0, 1e6))
-def test_messages_after_the_clock_went_back_go_at_once(
+def test_clock_set_back_does_not_delay_messages(
     back_s: list[float], pace: SendingPace, now: float
 ) -> None:
-    """Nothing that was sent before the clock was put back keeps a message."""
+    """Messages sent before the clock was set back delay no message."""
     sent = [now + it for it in back_s]
     assert earliest(sent, pace, now) == now
     assert kept(sent, now) == []

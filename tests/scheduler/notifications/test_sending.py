@@ -1,4 +1,4 @@
-"""Messages that really go: to a receiver of webhooks, and to a mail server."""
+"""Real deliveries to a webhook receiver and to a mail server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUNDLE = bundled(
 NAMED = SiteNotifications(kinds=("https",), hosts=("127.0.0.1",))
 
 
-async def test_a_webhook_is_signed_and_a_repeat_has_its_id() -> None:
+async def test_webhook_is_signed_and_retry_keeps_id() -> None:
     sender = NotificationSender(NAMED)
     with receiving() as receiver:
         to = KeptAddress("a", receiver.url, SECRET)
@@ -53,7 +53,7 @@ async def test_a_webhook_is_signed_and_a_repeat_has_its_id() -> None:
     }
 
 
-async def test_refusals_are_said_and_redirects_are_not_followed() -> None:
+async def test_refusals_are_reported_and_redirects_not_followed() -> None:
     sender = NotificationSender(NAMED)
     with receiving() as receiver:
         receiver.statuses += [302, 500]
@@ -65,7 +65,7 @@ async def test_refusals_are_said_and_redirects_are_not_followed() -> None:
     assert gone == "127.0.0.1 cannot be reached, or its certificate is not valid."
 
 
-async def test_a_host_of_the_site_is_not_called_unless_it_is_named() -> None:
+async def test_site_host_is_called_only_if_listed() -> None:
     with receiving() as receiver:
         port = receiver.url.rpartition(":")[2]
 
@@ -87,7 +87,7 @@ async def test_a_host_of_the_site_is_not_called_unless_it_is_named() -> None:
 
 
 class Inbox:
-    """Takes mail."""
+    """Handler that stores received mail."""
 
     def __init__(self) -> None:
         self.mails: list[tuple[list[str], Mail]] = []
@@ -110,7 +110,7 @@ async def server() -> AsyncIterator[tuple[Inbox, MailServer]]:
         yield inbox, MailServer("127.0.0.1", "benchpool@example.org", domains, port=port)
 
 
-async def test_a_mail_arrives_as_plain_text(server: tuple[Inbox, MailServer]) -> None:
+async def test_mail_is_sent_as_plain_text(server: tuple[Inbox, MailServer]) -> None:
     inbox, mail = server
     sender = NotificationSender(SiteNotifications(mail=mail))
     assert await sender.send(KeptAddress("a", "susan@example.org"), BUNDLE, 1.0) is None
@@ -124,7 +124,7 @@ async def test_a_mail_arrives_as_plain_text(server: tuple[Inbox, MailServer]) ->
     assert body.decode().strip() == BUNDLE.text
 
 
-async def test_a_mail_server_that_is_not_there_is_said() -> None:
+async def test_unreachable_mail_server_is_reported() -> None:
     mail = MailServer("127.0.0.1", "benchpool@example.org", ("example.org",), port=9)
     sender = NotificationSender(SiteNotifications(mail=mail))
     said = await sender.send(KeptAddress("a", "susan@example.org"), BUNDLE, 1.0)

@@ -1,4 +1,4 @@
-"""Which messages there are, whom they are for, and how several are one: without any clock."""
+"""Selection, recipients and bundles of notifications, without a clock."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def paused(**more: Any) -> PreemptionRecord:
     return PreemptionRecord("j", 1, T + HOUR, **(facts | {"ended": T + HOUR + 20} | more))
 
 
-def test_every_event_has_its_row_and_administrators_alone_hear_of_gpus() -> None:
+def test_event_table_is_complete_and_gpu_events_require_administrator() -> None:
     assert set(events.EVENTS) == set(Event)
     hidden = set(events.offered(admin=True)) - set(events.offered(admin=False))
     assert hidden == {Event.GPU_BROKEN}
 
 
-def test_a_start_is_told_after_a_long_wait_only() -> None:
+def test_start_is_notified_only_after_long_wait() -> None:
     late = job(name="train", id="k" * 26, state=JobState.RUNNING, started=T + 2 * HOUR, attempt=1)
     assert told(late) == ["Job train (kkkkkkkk) started after 2 h in line."]
     assert told(replace(late, started=T + 60)) == []
@@ -50,7 +50,7 @@ def test_a_start_is_told_after_a_long_wait_only() -> None:
     assert told(late, events=(Event.FAILED,)) == []
 
 
-def test_subscription_from_before_the_clock_went_back_hides_nothing() -> None:
+def test_subscription_before_clock_change_hides_nothing() -> None:
     ended = job(name="train", id="k" * 26, state=JobState.SUCCEEDED, ended=T, attempt=1)
     assert told(ended, now=T + 60, since=T + 30) == []
     assert told(ended, now=T + 60, since=T + HOUR) == ["Job train (kkkkkkkk) has ended well."]
@@ -68,12 +68,12 @@ def test_subscription_from_before_the_clock_went_back_hides_nothing() -> None:
         ),
     ],
 )
-def test_an_end_is_told_with_its_reason(state: JobState, note: Note | None, text: str) -> None:
+def test_end_is_notified_with_reason(state: JobState, note: Note | None, text: str) -> None:
     over = job(id="k" * 26, state=state, started=T, ended=T + HOUR, attempt=1, note=note)
     assert told(over) == [f"Job train (kkkkkkkk) {text}"]
 
 
-def test_nobody_is_told_what_they_did_themselves() -> None:
+def test_own_actions_are_not_notified() -> None:
     by_me = Note("x", "Cancelled by susan.", numbers={"by": "susan"})
     assert told(job(state=JobState.CANCELLED, ended=T + 60, note=by_me)) == []
     stopped = job(state=JobState.PAUSED, started=T, attempt=1)
@@ -82,7 +82,7 @@ def test_nobody_is_told_what_they_did_themselves() -> None:
     assert told(after_others, pause=paused()) == []
 
 
-def test_a_pause_is_told_when_it_has_lasted_and_not_when_it_is_over() -> None:
+def test_pause_is_notified_after_delay_unless_resumed() -> None:
     waits = job(id="k" * 26, started=T, attempt=1)
     soon, late = T + HOUR + 20 + 29 * 60, T + HOUR + 20 + 31 * 60
     assert job_messages.waits_for_time(waits)
@@ -95,13 +95,13 @@ def test_a_pause_is_told_when_it_has_lasted_and_not_when_it_is_over() -> None:
     assert by_ada[0].endswith("30 min, by ada: new disk.")
 
 
-def test_what_was_before_somebody_asked_or_long_ago_is_not_told() -> None:
+def test_events_before_subscription_or_long_past_are_not_notified() -> None:
     over = job(state=JobState.SUCCEEDED, started=T, ended=T + HOUR, attempt=1)
     assert told(over, since=T + 2 * HOUR) == []
     assert told(over, now=T + 30 * HOUR) == []
 
 
-def test_the_same_facts_give_the_same_ids() -> None:
+def test_same_facts_give_same_ids() -> None:
     over = job(state=JobState.FAILED, started=T + HOUR, ended=T + 2 * HOUR, attempt=1)
     first, second = (
         [it.id for it in job_messages.of_job(over, None, WISH, now)]
@@ -110,7 +110,7 @@ def test_the_same_facts_give_the_same_ids() -> None:
     assert first == second == [f"{over.id}-started", f"{over.id}-failed"]
 
 
-def test_a_condition_is_told_once_for_each_time_that_it_begins() -> None:
+def test_condition_is_notified_once_per_occurrence() -> None:
     broken = Device(
         "g", 1, "H200", "n", None, simulated=False, state=DeviceState.BROKEN, note="XID"
     )
@@ -124,7 +124,7 @@ def test_a_condition_is_told_once_for_each_time_that_it_begins() -> None:
     assert again == {one.name: 9.0}
 
 
-def test_many_messages_are_one_text_that_counts_what_it_leaves_out() -> None:
+def test_many_messages_are_bundled_with_count_of_omitted() -> None:
     many = [Message(f"m{at}", Event.ENDED, at, f"Job {at} ended.", "jobs/x") for at in range(50)]
     bundle = bundled(many, "https://hub.example.org/services/benchpool/")
     assert bundle.subject == "benchpool: 50 messages"
@@ -136,7 +136,7 @@ def test_many_messages_are_one_text_that_counts_what_it_leaves_out() -> None:
     assert bundled(list(reversed(many)), "").id == bundle.id
 
 
-def test_no_name_of_a_job_makes_lines_or_hides_signs() -> None:
+def test_job_name_cannot_add_lines_or_hidden_characters() -> None:
     bundle = bundled([Message("m", Event.ENDED, 1.0, "Job a\r\nBcc: x@y\u202eb ended.")], "/here")
     assert "\n" not in bundle.subject + bundle.text
     assert "\u202e" not in bundle.text

@@ -14,7 +14,7 @@ from benchpool_support.scripted_cuda import ScriptedMachine
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the library."""
+    """Folder of the library."""
     folder = scripted_cuda.compiled(tmp_path_factory.mktemp("cuda"))
     if folder is None:
         pytest.skip("no C compiler (gcc or cc): the driver's library cannot be played")
@@ -23,7 +23,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedMachine:
-    """A machine whose processes load it."""
+    """Machine whose processes load the library."""
     place = tmp_path / "driver"
     place.mkdir()
     for name, value in scripted_cuda.environment(place, library).items():
@@ -33,7 +33,7 @@ def machine(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> S
 
 @pytest.fixture
 def driver(machine: ScriptedMachine) -> Iterator[LibcudaDriver]:
-    """The real driver port, whose process loads the library."""
+    """Real driver port, whose process loads the library."""
     assert machine.place.is_dir()
     with LibcudaDriver() as driver:
         yield driver

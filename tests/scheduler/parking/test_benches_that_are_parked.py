@@ -1,4 +1,4 @@
-"""A parked bench lends its GPU, and its kernel comes back to that very GPU."""
+"""A parked bench lends its GPU, and its kernel is restored on that GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stage(
         yield stage
 
 
-async def test_its_gpu_is_lent_and_comes_back_when_the_borrower_has_saved(
+async def test_parked_gpu_is_lent_and_returns_after_borrower_saves(
     stage: ParkingPool,
 ) -> None:
     async with stage.pool() as pool:
@@ -56,10 +56,10 @@ async def test_its_gpu_is_lent_and_comes_back_when_the_borrower_has_saved(
         assert pool.auditor.audit() == []
 
 
-async def test_it_does_not_come_back_before_nvml_proves_the_memory_free(stage: ParkingPool) -> None:
+async def test_restore_waits_until_nvml_reports_free_memory(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await stage.parked(pool)
-        stage.machine.others[GPU] = {1: 79 * GIB}  # what a job has left behind
+        stage.machine.others[GPU] = {1: 79 * GIB}  # memory left by a job
         await pool.reservations.parking.unpark(SUSAN, lease)
         await until_async(lambda: GPU in pool.ledger.leased)
         assert stage.machine.state(stage.kernel.pid) == "checkpointed"
@@ -68,7 +68,7 @@ async def test_it_does_not_come_back_before_nvml_proves_the_memory_free(stage: P
         assert stage.machine.state(stage.kernel.pid) == "running"
 
 
-async def test_a_scheduler_that_starts_finds_it_as_the_driver_says(stage: ParkingPool) -> None:
+async def test_restarted_scheduler_finds_parked_bench_from_driver(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await stage.parked(pool)
     async with stage.pool() as pool:
@@ -79,7 +79,7 @@ async def test_a_scheduler_that_starts_finds_it_as_the_driver_says(stage: Parkin
         assert stage.machine.state(stage.kernel.pid) == "running"
 
 
-async def test_no_other_bench_gets_its_gpu_and_the_quota_counts_it(stage: ParkingPool) -> None:
+async def test_parked_gpu_stays_in_quota_and_reserved_for_bench(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         await stage.parked(pool)
         other = await pool.benches.reserve(HUB, line("jemma").lease)
@@ -88,7 +88,7 @@ async def test_no_other_bench_gets_its_gpu_and_the_quota_counts_it(stage: Parkin
             await pool.benches.reserve(HUB, line(server="b").lease)
 
 
-async def test_a_restore_that_fails_is_told_and_not_tried_again(stage: ParkingPool) -> None:
+async def test_failed_restore_is_reported_and_not_retried(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await stage.parked(pool)
         stage.machine.faults(restore="breaks")
@@ -103,7 +103,7 @@ async def test_a_restore_that_fails_is_told_and_not_tried_again(stage: ParkingPo
         await stands(pool, lease, None)
 
 
-async def test_a_kernel_that_ends_while_it_is_parked_leaves_its_server_its_gpu(
+async def test_kernel_exit_while_parked_keeps_gpu_of_server(
     stage: ParkingPool,
 ) -> None:
     async with stage.pool() as pool:
@@ -120,7 +120,7 @@ async def test_a_kernel_that_ends_while_it_is_parked_leaves_its_server_its_gpu(
         assert pool.observed.now.parked == {}
 
 
-async def test_a_server_that_ends_while_it_is_parked_is_forgotten(stage: ParkingPool) -> None:
+async def test_server_exit_while_parked_removes_parked_bench(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await stage.parked(pool)
         await pool.benches.release(HUB, lease)
@@ -136,7 +136,7 @@ async def test_a_server_that_ends_while_it_is_parked_is_forgotten(stage: Parking
         assert (pool.observed.now.parked, pool.ledger.leased) == ({}, {})
 
 
-async def test_another_kernel_of_the_bench_calls_the_gpu_back(stage: ParkingPool) -> None:
+async def test_another_kernel_of_bench_reclaims_gpu(stage: ParkingPool) -> None:
     with subprocess.Popen(["sleep", "600"]) as second:
         stage.on_bench = frozenset({second.pid})
         async with stage.pool() as pool:
@@ -147,7 +147,7 @@ async def test_another_kernel_of_the_bench_calls_the_gpu_back(stage: ParkingPool
         second.kill()
 
 
-async def test_it_is_refused_with_the_condition_that_does_not_hold(stage: ParkingPool) -> None:
+async def test_parking_is_refused_with_failed_condition(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = (await pool.benches.reserve(HUB, line().lease)).id
         with pytest.raises(NotFound):
@@ -159,10 +159,10 @@ async def test_it_is_refused_with_the_condition_that_does_not_hold(stage: Parkin
         assert pool.ledger.lease(lease) is not None
 
 
-async def test_without_a_trial_nothing_else_is_held_against_a_kernel_that_shares_no_memory(
+async def test_shared_memory_is_no_obstacle_without_trial(
     stage: ParkingPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An H200 with driver 580.159.04 maps 2 MiB in each process; only a trial shows how much."""
+    """An H200 with driver 580.159.04 maps 2 MiB in each process; only a trial measures this."""
     monkeypatch.setattr(machine_facts, "shared_memory_of", lambda _: 2 * 2**20)
     stage.state.joinpath(trial.FILE).unlink()
     async with stage.pool() as pool:
@@ -175,7 +175,7 @@ async def test_without_a_trial_nothing_else_is_held_against_a_kernel_that_shares
 @pytest.mark.parametrize(
     ("key", "said"), [("parking", "build.parking"), ("lend_idle", "build.lend_idle")]
 )
-async def test_it_is_off_by_default_and_only_where_gpus_are_lent(
+async def test_parking_is_off_by_default_and_requires_lending(
     stage: ParkingPool, key: str, said: str
 ) -> None:
     stage.configuration = LENDING.replace(f"{key}: true", f"{key}: false")

@@ -1,4 +1,4 @@
-"""The driver's calls reach a library that is loaded as the real one is, and each fault is told."""
+"""Driver calls reach a library loaded like the real one, and each fault is reported."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GIB = 2**30
 
 @pytest.fixture
 def process(machine: ScriptedMachine) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has 3 GiB on a GPU, as the driver tells it."""
+    """Process that has 3 GiB on a GPU, as reported by the driver."""
     with subprocess.Popen(["sleep", "60"]) as process:
         machine.put(process.pid, "running", 3 * GIB)
         yield process
         process.kill()
 
 
-def test_a_process_goes_to_host_memory_and_comes_back_on_another_gpu(
+def test_process_is_parked_and_restored_on_another_gpu(
     machine: ScriptedMachine, driver: LibcudaDriver, process: subprocess.Popen[bytes]
 ) -> None:
     pid = process.pid
@@ -42,7 +42,7 @@ def test_a_process_goes_to_host_memory_and_comes_back_on_another_gpu(
     assert driver.state(pid) is CudaState.RUNNING
 
 
-def test_a_refusal_has_the_number_and_the_word_of_the_driver(
+def test_refusal_has_number_and_name_of_driver_error(
     machine: ScriptedMachine, driver: LibcudaDriver, process: subprocess.Popen[bytes]
 ) -> None:
     with pytest.raises(CallFailed, match="CUDA_ERROR_ILLEGAL_STATE") as illegal:
@@ -53,7 +53,7 @@ def test_a_refusal_has_the_number_and_the_word_of_the_driver(
         driver.lock(process.pid)
 
 
-def test_a_call_that_hangs_is_given_up_and_the_next_one_is_answered(
+def test_hanging_call_times_out_and_next_call_works(
     machine: ScriptedMachine, process: subprocess.Popen[bytes]
 ) -> None:
     with LibcudaDriver({**TIMES_S, "lock": 0.2}) as driver:
@@ -64,12 +64,12 @@ def test_a_call_that_hangs_is_given_up_and_the_next_one_is_answered(
         assert driver.state(process.pid) is CudaState.RUNNING
 
 
-def test_a_missing_library_is_a_refusal_and_no_fault() -> None:
+def test_missing_library_is_refusal() -> None:
     with pytest.raises(CudaError, match=r"libcuda-nowhere\.so\.1 cannot be loaded"):
         Libcuda("libcuda-nowhere.so.1")
 
 
-def test_a_library_that_is_too_old_names_what_it_lacks(
+def test_outdated_library_names_missing_functions(
     driver: LibcudaDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = tmp_path / "old"
@@ -82,7 +82,7 @@ def test_a_library_that_is_too_old_names_what_it_lacks(
         driver.version()
 
 
-def test_a_process_that_asks_and_ends_is_told_and_the_next_one_asks(
+def test_crashed_helper_process_is_reported_and_replaced(
     machine: ScriptedMachine, driver: LibcudaDriver, process: subprocess.Popen[bytes]
 ) -> None:
     machine.faults(state="exits")

@@ -1,4 +1,4 @@
-"""A due bench is parked where the site parks; where its kernel cannot be, it is given back."""
+"""A due bench is parked where the site allows it; if that is impossible, it is released."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stage(
 
 
 def report(pool: Pool, lease: str) -> BenchIdleness:
-    """Say that nothing runs, as a server that can give its GPUs back."""
+    """Report an idle server that can release its GPUs."""
     said = BenchActivity(
         kernels=1, busy_kernels=0, executions=3, terminal_programs=0, gives_up=True
     )
@@ -38,7 +38,7 @@ def report(pool: Pool, lease: str) -> BenchIdleness:
 
 
 async def due(pool: Pool) -> str:
-    """Let susan have a bench that was idle for as long as the rule bears; return its id."""
+    """Lease a bench to susan that was idle for the whole limit; return the lease ID."""
     lease = (await pool.benches.reserve(HUB, line().lease)).id
     coming = report(pool, lease)
     assert (coming.parks, coming.act) == (True, "release")
@@ -55,7 +55,7 @@ async def acts(pool: Pool) -> list[tuple[str, str]]:
     ]
 
 
-async def test_its_gpu_is_lent_and_nothing_is_lost(stage: ParkingPool) -> None:
+async def test_idle_bench_gpu_is_lent_without_loss(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await due(pool)
         await pool.idle.giver.go_on()
@@ -71,7 +71,7 @@ async def test_its_gpu_is_lent_and_nothing_is_lost(stage: ParkingPool) -> None:
         assert await acts(pool) == [("benchpool", "bench-park"), ("benchpool", "bench-parked")]
 
 
-async def test_a_kernel_that_cannot_be_parked_loses_its_gpu_by_the_next_act(
+async def test_unparkable_kernel_loses_gpu_by_next_action(
     stage: ParkingPool,
 ) -> None:
     with subprocess.Popen(["sleep", "600"]) as stranger:

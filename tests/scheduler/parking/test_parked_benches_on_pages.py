@@ -1,4 +1,4 @@
-"""Parked benches on pages: their owner and administrators read how each stands."""
+"""Parked benches on pages: their owner and administrators see the state of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stage(
         yield stage
 
 
-async def test_owner_and_administrators_read_that_a_bench_is_parked_and_when_it_comes_back(
+async def test_owner_and_administrators_see_parked_bench_and_return(
     stage: ParkingPool,
 ) -> None:
     async with stage.pool() as pool, chromium() as browser:
@@ -63,7 +63,7 @@ async def test_owner_and_administrators_read_that_a_bench_is_parked_and_when_it_
             await expect(mine.locator("code")).to_have_count(0)
             fleet = await opened_by(browser, url, "fleet", "ada")
             seen = fleet.locator("#parked")
-            # Nobody measured here, so no share of the time is told.
+            # Without measurements no share of the time is shown.
             await expect(fleet.locator("#today")).to_contain_text(
                 "What held GPUs did was not measured."
             )
@@ -75,7 +75,7 @@ async def test_owner_and_administrators_read_that_a_bench_is_parked_and_when_it_
             other = await opened_by(browser, url, "fleet", "joe")
             await expect(other.locator("#hour")).to_be_visible()
             assert "susan" not in await other.content()
-            worker, _ = stage.runtime.notices[0]  # after its grace it is told again
+            worker, _ = stage.runtime.notices[0]  # resent after its grace period
             stage.runtime.end(worker, 143)
             await stands(pool, lease, None)
             await page.reload()
@@ -83,7 +83,7 @@ async def test_owner_and_administrators_read_that_a_bench_is_parked_and_when_it_
             await expect(page.locator("#parked")).to_have_count(0)
 
 
-async def test_what_a_parked_bench_lends_is_not_free_of_the_quota(stage: ParkingPool) -> None:
+async def test_parked_bench_gpu_stays_used_in_quota(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = (await pool.benches.reserve(HUB, line().lease)).id
         held = pool.views.quota(SUSAN).build

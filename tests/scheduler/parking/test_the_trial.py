@@ -1,4 +1,4 @@
-"""The trial parks a real process through the real calls, and says where it stopped."""
+"""The trial parks a real process through the real calls, and reports the failed step."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ KERNEL = KernelFacts(gpus=1, processes=1, used=40 * GIB, managed=0, nccl=False, 
 
 @pytest.fixture(autouse=True)
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold on any machine, whatever its size."""
+    """Make host memory sufficient on any machine."""
     memory = {"MemTotal": 256 * GIB, "MemAvailable": 200 * GIB}
     monkeypatch.setattr(machine_facts, "memory_of_machine", lambda: memory)
     monkeypatch.setattr(machine_facts, "cgroup_left", lambda _: None)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
 
 
-def test_a_process_is_parked_and_comes_back_and_that_is_kept_for_this_driver(
+def test_trial_parks_and_restores_and_is_stored_for_driver(
     machine: ScriptedMachine, driver: LibcudaDriver, tmp_path: Path
 ) -> None:
     state = tmp_path / "state"
@@ -50,13 +50,13 @@ def test_a_process_is_parked_and_comes_back_and_that_is_kept_for_this_driver(
     assert kept.driver == "580.95.05"
     assert machine.processes(GPU) == []
     (parked,) = [int(it.name) for it in machine.place.iterdir() if it.name.isdecimal()]
-    assert machine.state(parked) == "checkpointed"  # so it was ended: without harm
+    assert machine.state(parked) == "checkpointed"  # ended without harm
     assert not psutil.pid_exists(parked)
     later = replace(GOOD, driver="590.1.1", canary=kept.driver)
     assert [gate.name for gate in closed(gates_of_machine(later))] == ["trial"]
 
 
-def test_it_takes_a_gpu_that_nobody_is_on(
+def test_trial_uses_idle_gpu(
     machine: ScriptedMachine, driver: LibcudaDriver, tmp_path: Path
 ) -> None:
     machine.others[GPU] = {1: GIB}
@@ -84,7 +84,7 @@ def test_it_takes_a_gpu_that_nobody_is_on(
         ({"contents": "1"}, "other contents"),
     ],
 )  # fmt: skip
-def test_each_fault_of_the_driver_is_said_and_leaves_parking_off(
+def test_each_driver_fault_is_reported_and_disables_parking(
     machine: ScriptedMachine, tmp_path: Path, faults: dict[str, str], said: str
 ) -> None:
     machine.faults(**faults)
@@ -94,7 +94,7 @@ def test_each_fault_of_the_driver_is_said_and_leaves_parking_off(
     assert (found.level, trial.recorded(tmp_path)) == ("degraded", None)
 
 
-def test_the_doctor_names_each_closed_gate_with_its_number_and_limit() -> None:
+def test_doctor_names_each_closed_gate_with_number_and_limit() -> None:
     facts = replace(GOOD, architecture="riscv64", driver="565.57.01", available=GIB, canary=None)
     text = parking.finding(facts, None).text
     assert "architecture: riscv64 (only x86_64)" in text
@@ -103,7 +103,7 @@ def test_the_doctor_names_each_closed_gate_with_its_number_and_limit() -> None:
     assert "benchpool doctor --try-parking" in text
 
 
-def test_a_driver_of_which_harm_is_reported_is_not_used() -> None:
+def test_driver_with_known_defect_is_not_used() -> None:
     for driver in HARMFUL:
         shut = closed(gates_of_machine(replace(GOOD, driver=driver, canary=driver)))
         assert [gate.name for gate in shut] == ["driver"]
@@ -125,12 +125,12 @@ def test_a_driver_of_which_harm_is_reported_is_not_used() -> None:
         (replace(KERNEL, used=None), "room for its image"),
     ],
 )
-def test_a_kernel_is_parked_only_through_every_gate(kernel: KernelFacts, gate: str) -> None:
+def test_kernel_is_parked_only_if_every_gate_passes(kernel: KernelFacts, gate: str) -> None:
     assert closed(gates_of_kernel(KERNEL, GOOD)) == []
     assert [it.name for it in closed(gates_of_kernel(kernel, GOOD))] == [gate]
 
 
-def test_host_memory_is_never_counted_twice_and_the_cgroup_binds_too() -> None:
+def test_host_memory_is_counted_once_and_limited_by_cgroup() -> None:
     left = host_memory_left(GOOD)
     assert left is not None
     assert host_memory_left(GOOD, counted=left) == 0
@@ -140,7 +140,7 @@ def test_host_memory_is_never_counted_twice_and_the_cgroup_binds_too() -> None:
     assert "44.0 GiB of host memory needed, 10.0 GiB left" in shut[0].text
 
 
-def test_the_bound_of_a_cgroup_is_that_of_the_tightest_above(
+def test_tightest_ancestor_cgroup_limit_applies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
@@ -156,7 +156,7 @@ def test_the_bound_of_a_cgroup_is_that_of_the_tightest_above(
     assert machine_facts.cgroup_left(8, proc, tree) is None
 
 
-def test_the_terminal_tries_it_only_when_asked(
+def test_trial_runs_only_on_request(
     machine: ScriptedMachine,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -1,4 +1,4 @@
-"""A real API server that knows our definitions."""
+"""A real API server with benchpool's definitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_support import kubernetes
 
 @pytest.fixture(scope="session")
 def defined(access: Access) -> Access:
-    """An API server with our definitions."""
+    """API server with benchpool's definitions."""
 
     async def define() -> None:
         async with connect(access.kubeconfig) as connection:
@@ -28,13 +28,13 @@ def defined(access: Access) -> Access:
 
 @pytest.fixture
 async def connection(defined: Access) -> AsyncIterator[Connection]:
-    """A connection as administrator."""
+    """Connection as administrator."""
     async with connect(defined.kubeconfig) as found:
         yield found
 
 
 @pytest.fixture
 async def namespace(connection: Connection) -> AsyncIterator[str]:
-    """A namespace of this test alone."""
+    """Namespace of this test alone."""
     async with kubernetes.namespace(connection) as name:
         yield name

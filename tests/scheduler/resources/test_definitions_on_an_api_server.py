@@ -1,4 +1,4 @@
-"""The custom resources as a person meets them: kubectl and the API server's own words."""
+"""The custom resources for users: kubectl and messages of the API server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def refusal(
     return refused.value.text
 
 
-async def test_what_is_left_out_is_there_as_default(connection: Connection, namespace: str) -> None:
+async def test_omitted_fields_get_defaults(connection: Connection, namespace: str) -> None:
     made = await connection.create(JOB, job("plain"), namespace=namespace)
     assert made["spec"] == RUN | {
         "gpus": 1,
@@ -95,14 +95,14 @@ async def test_what_is_left_out_is_there_as_default(connection: Connection, name
         ),
     ],
 )
-async def test_a_wrong_job_is_refused_in_words(
+async def test_invalid_job_is_rejected_with_message(
     connection: Connection, namespace: str, spec: dict[str, Any], words: str
 ) -> None:
     whole = {key: value for key, value in (RUN | spec).items() if value is not None}
     assert words in await refusal(connection, TRAINING_JOBS, namespace, whole)
 
 
-async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
+async def test_accepted_job_allows_only_pause_and_scale(
     connection: Connection, namespace: str
 ) -> None:
     await connection.create(JOB, job("kept", gpus=2), namespace=namespace)
@@ -127,7 +127,7 @@ async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
 
 
 async def _police_is_there(connection: Connection, namespace: str) -> None:
-    """A policy that was just made takes a moment to be asked."""
+    """Wait until a new policy is enforced, which takes a moment."""
     await connection.create(JOB, job("probe"), namespace=namespace)
     accepted = {"status": {"id": "b" * 26}}
     await connection.patch(JOB, "probe", accepted, namespace=namespace, subresource="status")
@@ -144,9 +144,7 @@ async def _police_is_there(connection: Connection, namespace: str) -> None:
     await until_async(refused)
 
 
-async def test_the_scale_subresource_sets_the_workers(
-    connection: Connection, namespace: str
-) -> None:
+async def test_scale_subresource_sets_workers(connection: Connection, namespace: str) -> None:
     await connection.create(JOB, job("elastic", minWorkers=1), namespace=namespace)
     scale = {"spec": {"replicas": 6}}
     await connection.patch(JOB, "elastic", scale, namespace=namespace, subresource="scale")
@@ -154,7 +152,7 @@ async def test_the_scale_subresource_sets_the_workers(
     assert found["spec"]["workers"] == 6
 
 
-def test_kubectl_shows_the_columns_that_a_person_wants(
+def test_kubectl_shows_printer_columns(
     defined: Access, connection: Connection, namespace: str
 ) -> None:
     shown = job("shown", name="train", user="susan")
@@ -190,13 +188,13 @@ def test_kubectl_shows_the_columns_that_a_person_wants(
         (POOL_SETTINGS, "default", {"build": {"reserve": "all"}}, "or `auto`"),
     ],
 )
-async def test_wrong_settings_are_refused_in_words(
+async def test_invalid_settings_are_rejected_with_message(
     connection: Connection, resource: Resource, name: str, spec: dict[str, Any], words: str
 ) -> None:
     assert words in await refusal(connection, resource, None, spec, name)
 
 
-async def test_a_lease_never_changes(connection: Connection, namespace: str) -> None:
+async def test_lease_is_immutable(connection: Connection, namespace: str) -> None:
     spec = {
         "user": "susan",
         "spawn": "1",

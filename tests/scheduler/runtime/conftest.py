@@ -1,4 +1,4 @@
-"""A real local runtime over an empty state folder, and a listener to its events."""
+"""Fixtures: a real local runtime over an empty state folder, and a listener to its events."""
 
 from __future__ import annotations
 

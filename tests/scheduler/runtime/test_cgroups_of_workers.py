@@ -1,4 +1,4 @@
-"""The cgroups themselves: what they weigh, what is left of them, and those of v1 alone."""
+"""Cgroups of workers: weights, removal of empty groups, and cgroup v1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEIGHTS = ("cpu.shares", "cpu.weight")
 
 
 @pytest.mark.skipif("cpu" not in probe.look().bounds, reason="processor time cannot be bound")
-def test_where_the_machine_is_short_a_worker_weighs_as_much_as_the_cores_that_it_may_have() -> None:
+def test_cgroup_weight_follows_requested_cores() -> None:
     weights = []
     for cpus in (1.0, 4.0):
         group = cgroups.make(f"benchpool-weight-{os.getpid()}", cgroups.Bounds(cpus=cpus))
@@ -26,7 +26,7 @@ def test_where_the_machine_is_short_a_worker_weighs_as_much_as_the_cores_that_it
     assert weights in ([1024, 4096], [100, 400])
 
 
-def test_cgroups_that_are_left_empty_are_removed_those_in_use_are_not(tmp_path: Path) -> None:
+def test_only_empty_cgroups_are_swept(tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     left = cgroups.make(f"benchpool-left-1-0-{gone.pid}")
@@ -48,7 +48,7 @@ def test_cgroups_that_are_left_empty_are_removed_those_in_use_are_not(tmp_path: 
 
 
 @pytest.mark.skipif("pids" not in cgroups.mounts(), reason="there is no v1 tree")
-def test_without_v2_a_tree_of_v1_holds_the_processes_together() -> None:
+def test_cgroup_v1_kills_escaped_processes() -> None:
     folder = cgroups.own_folder("pids")
     assert folder is not None
     made = Path(folder) / f"benchpool-v1-1-0-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""A worker counts as lost when nothing of it can run any more, and an end on record stays."""
+"""A worker is lost only when none of its processes can run, and a recorded end stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ import os, time
 while not os.path.exists({go!r}):
     time.sleep(0.02)
 """
-"""What a supervisor does first on a machine that is very busy."""
+"""First code of a supervisor on a very busy machine: it waits for a file."""
 
 FAILING = """
 import sys
@@ -57,7 +57,7 @@ async def sweep(state: Path) -> AsyncIterator[None]:
 
 @pytest.fixture
 def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Supervisors begin when this file is there; a service soon looks after other things."""
+    """Return the file that lets supervisors begin; services wait only briefly for them."""
     file = tmp_path / "go"
     boot = BUSY.format(go=str(file)) + supervisor_process.BOOT
     monkeypatch.setattr(supervisor_process, "BOOT", boot)
@@ -69,7 +69,7 @@ def launch_of(ran: Path, worker: WorkerId | None = None) -> Launch:
     return python_launch(PROGRAM.format(ran=str(ran)), worker=worker)
 
 
-async def test_a_supervisor_that_has_not_said_who_it_is_is_waited_for_and_not_lost(
+async def test_worker_with_unidentified_supervisor_is_awaited(
     state: Path, go: Path, tmp_path: Path, sweep: None
 ) -> None:
     ran = tmp_path / "ran"
@@ -78,7 +78,7 @@ async def test_a_supervisor_that_has_not_said_who_it_is_is_waited_for_and_not_lo
         await first.start(launch)
     async with service(state, [launch.worker]) as second:
         listener = Listener(second)
-        await second.start(launch)  # repeated, as after a crash: it changes nothing
+        await second.start(launch)  # repeated, as after a crash: no effect
         assert listener.seen == []
         go.touch()
         await listener.started(launch.worker)
@@ -87,7 +87,7 @@ async def test_a_supervisor_that_has_not_said_who_it_is_is_waited_for_and_not_lo
         await listener.close()
 
 
-async def test_one_that_has_not_begun_can_be_told_to_stop(
+async def test_worker_can_be_stopped_before_it_begins(
     state: Path, go: Path, tmp_path: Path, sweep: None
 ) -> None:
     ran = tmp_path / "ran"
@@ -103,7 +103,7 @@ async def test_one_that_has_not_begun_can_be_told_to_stop(
         await listener.close()
 
 
-async def test_what_an_ending_service_starts_after_the_next_has_looked_is_not_lost(
+async def test_worker_started_late_by_closing_service_is_not_lost(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: None
 ) -> None:
     ran = tmp_path / "ran"
@@ -127,7 +127,7 @@ async def test_what_an_ending_service_starts_after_the_next_has_looked_is_not_lo
             await listener.close()
 
 
-async def test_none_can_begin_while_its_loss_is_put_on_record(
+async def test_worker_lock_is_held_while_loss_is_recorded(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conclude, locks = ends.without_record, []
@@ -146,7 +146,7 @@ async def test_none_can_begin_while_its_loss_is_put_on_record(
 
 
 @pytest.mark.parametrize("call", ["pipe", "fork"])
-async def test_an_end_stays_when_the_machine_fails_the_copy_of_the_results_at_first(
+async def test_exit_code_survives_failed_copy_of_results(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, sweep: None
 ) -> None:
     library = failing_calls.compiled(tmp_path)
@@ -160,7 +160,7 @@ async def test_an_end_stays_when_the_machine_fails_the_copy_of_the_results_at_fi
     )
     Fault(fault).arm("supervisor", call, errno.EAGAIN, 0)
     armed = fault.read_text()
-    fault.unlink()  # by what the worker does last: what comes then is the copy
+    fault.unlink()  # armed by the last act of the worker, so that it hits the copy
     program = (
         "import os; open(os.environ['OUT'] + '/result', 'w').write('42')\n"
         f"open({str(fault)!r} + '.next', 'w').write({armed!r})\n"
@@ -178,7 +178,7 @@ async def test_an_end_stays_when_the_machine_fails_the_copy_of_the_results_at_fi
     assert (home / "result").read_text() == "42"
 
 
-async def test_an_end_stays_when_its_supervisor_fails_later(
+async def test_exit_code_survives_later_supervisor_failure(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweep: None
 ) -> None:
     monkeypatch.setattr(supervisor_process, "BOOT", FAILING + supervisor_process.BOOT)

@@ -1,6 +1,6 @@
-"""What leaves session, parent and environment dies before the next attempt begins, cgroup or none.
+"""Processes that leave session, parent and environment die before the next attempt begins.
 
-Most accounts and containers may make no cgroup; here the supervisor's own name for one is spoiled.
+Most accounts and containers cannot create cgroups, so the tests make the cgroup name invalid.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ESCAPE = (
     "subprocess.run(['sh', '-c', 'env -i setsid sleep 1000 & echo pid $!'])\n"
     "print('all up'); time.sleep(1000)"
 )
-"""A daemon: its parent ends, it has a session of its own and no environment at all."""
+"""Program with a daemon that has its own session, no living parent and an empty environment."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def no_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def escaped() -> Iterator[list[int]]:
-    """Pids that a test must not leave behind when it fails."""
+    """Yield a list of pids that are killed at the end of the test."""
     found: list[int] = []
     yield found
     for pid in found:
@@ -61,7 +61,7 @@ def folder_of(runtime: LocalRuntime, worker: WorkerId) -> Path:
 
 
 async def escapee(runtime: LocalRuntime, worker: WorkerId) -> int:
-    """Return the daemon's pid once it is noted."""
+    """Return the pid of the daemon after the supervisor has noted it."""
     log = (await log_says(runtime, worker, b"all up")).decode()
     pid = int(log.split()[1])
     await until_async(lambda: pid in dict(process_notes.noted(str(folder_of(runtime, worker)))))
@@ -73,7 +73,7 @@ def supervisor_of(runtime: LocalRuntime, worker: WorkerId) -> int:
     return int(json.loads((folder_of(runtime, worker) / "process.json").read_text())["pid"])
 
 
-async def test_it_is_gone_when_the_death_of_its_supervisor_is_told(
+async def test_escaped_process_is_killed_before_supervisor_death_is_reported(
     runtime: LocalRuntime, listener: Listener, escaped: list[int]
 ) -> None:
     launch = python_launch(ESCAPE)
@@ -84,7 +84,7 @@ async def test_it_is_gone_when_the_death_of_its_supervisor_is_told(
     assert process_identity.start_ticks(escaped[0]) is None
 
 
-async def test_it_is_gone_when_the_next_service_tells_of_the_death(
+async def test_escaped_process_is_killed_before_next_service_reports_loss(
     state: Path, escaped: list[int]
 ) -> None:
     first = LocalRuntime(state, simulated(1))
@@ -103,8 +103,8 @@ async def test_it_is_gone_when_the_next_service_tells_of_the_death(
     await second.close()
 
 
-async def test_the_command_ends_with_its_supervisor_though_no_scheduler_runs(state: Path) -> None:
-    """Else it may come to its end with nobody to note that, and run again."""
+async def test_command_ends_with_supervisor_without_scheduler(state: Path) -> None:
+    """Without this, an unrecorded command could finish and run again."""
     first = LocalRuntime(state, simulated(1))
     await first.open([])
     launch = python_launch("import os, time; print(os.getpid(), 'up'); time.sleep(600)")
@@ -121,7 +121,7 @@ async def test_the_command_ends_with_its_supervisor_though_no_scheduler_runs(sta
         await end_all_workers(state)
 
 
-async def test_what_it_has_started_meanwhile_goes_with_it(
+async def test_later_children_of_escaped_process_are_killed(
     runtime: LocalRuntime, listener: Listener, escaped: list[int], tmp_path: Path
 ) -> None:
     go, late = tmp_path / "go", tmp_path / "late"
@@ -145,7 +145,7 @@ async def test_what_it_has_started_meanwhile_goes_with_it(
     assert [process_identity.start_ticks(pid) for pid in escaped] == [None, None]
 
 
-async def test_a_pid_that_somebody_else_has_by_now_is_left_alone(
+async def test_reused_pid_is_not_killed(
     runtime: LocalRuntime, listener: Listener, escaped: list[int]
 ) -> None:
     launch = python_launch(ESCAPE)
@@ -167,7 +167,7 @@ async def test_a_pid_that_somebody_else_has_by_now_is_left_alone(
     await bystander.wait()
 
 
-async def test_a_cancel_ends_it_too(
+async def test_cancel_kills_escaped_process(
     runtime: LocalRuntime, listener: Listener, escaped: list[int]
 ) -> None:
     launch = python_launch(ESCAPE)

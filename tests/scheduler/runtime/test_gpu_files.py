@@ -1,6 +1,6 @@
-"""Which device files a process with some GPUs, or slices of GPUs (MIG), must not open.
+"""Device files that a process with some GPUs or slices of GPUs (MIG) must not open.
 
-The driver's lists and NVML's answers are scripted: no divided GPU was ever there to try it with.
+The driver's lists and the answers of NVML are scripted, because no partitioned GPU was available.
 """
 
 from __future__ import annotations
@@ -50,52 +50,52 @@ def minors(denied: list[tuple[int, int]], major: int = 507) -> list[int]:
     return [minor for of, minor in denied if of == major]
 
 
-def test_a_slice_opens_its_gpu_and_its_two_capabilities_and_nothing_else() -> None:
+def test_slice_allows_its_gpu_and_two_capabilities() -> None:
     denied = FILES.denied(["MIG-a"])
     assert minors(denied, 195) == [1]
     assert minors(denied) == [1, 2, 14, 21, 22, 147, 148]
 
 
-def test_two_slices_open_what_both_need() -> None:
+def test_two_slices_allow_files_of_both() -> None:
     assert minors(FILES.denied(["MIG-a", "MIG-c"])) == [1, 2, 14, 147, 148]
     assert minors(FILES.denied(["MIG-a", "MIG-b"])) == [1, 2, 21, 22, 147, 148]
 
 
-def test_who_has_a_whole_gpu_may_neither_use_nor_make_slices() -> None:
+def test_whole_gpu_denies_slice_and_config_files() -> None:
     denied = FILES.denied(["GPU-1"])
     assert minors(denied, 195) == [0]
     assert minors(denied) == [1, 2, 12, 13, 14, 21, 22, 147, 148]
 
 
-def test_who_has_no_gpu_opens_none_of_its_files() -> None:
+def test_worker_without_gpu_is_denied_all_files() -> None:
     assert FILES.denied([]) == sorted(MACHINE.all())
 
 
 @pytest.mark.parametrize("slice_", ["MIG-untold", "MIG-odd"])
-def test_a_slice_whose_capabilities_are_not_known_is_kept_from_other_gpus_alone(
+def test_slice_with_unknown_capabilities_is_denied_only_foreign_gpus(
     slice_: str,
 ) -> None:
     assert FILES.denied([slice_]) == [(195, 1)]
 
 
-def test_who_has_a_gpu_of_no_known_file_is_denied_nothing() -> None:
+def test_unknown_gpu_disables_denials() -> None:
     assert FILES.denied(["GPU-1", "GPU-unheard-of"]) == []
 
 
-def test_of_gpus_that_are_not_there_nothing_is_denied() -> None:
+def test_absent_gpus_are_not_denied() -> None:
     assert 957 not in minors(FILES.denied([]))
 
 
 @pytest.mark.parametrize("devices", ["", "Character devices:\n195 nvidia\n"])
-def test_a_driver_without_capabilities_has_none(devices: str) -> None:
+def test_driver_without_capabilities_has_no_capability_files(devices: str) -> None:
     assert capability_files(MINORS, devices, WHOLE) == {}
 
 
-def test_lines_of_the_driver_that_say_something_else_are_passed_over() -> None:
+def test_invalid_driver_entries_are_skipped() -> None:
     assert capability_files("gpu0/gi1/access\nnonsense\n\nconfig x\n", DEVICES, WHOLE) == {}
 
 
-def test_nvml_and_the_drivers_lists_together_say_what_a_slice_is(
+def test_nvml_and_driver_lists_identify_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slices = [ScriptedGpu("MIG-a", instances=(1, 0)), None, ScriptedGpu("MIG-x")]
@@ -121,7 +121,7 @@ def test_nvml_and_the_drivers_lists_together_say_what_a_slice_is(
     }
 
 
-def test_device_files_are_found_by_their_names(tmp_path: Path) -> None:
+def test_device_files_are_found_by_name(tmp_path: Path) -> None:
     try:
         for name in ("nvidia0", "nvidia12", "nvidia-uvm", "nvidiactl"):
             os.mknod(tmp_path / name, 0o020666, os.makedev(195, len(name)))

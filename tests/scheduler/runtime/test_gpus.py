@@ -1,4 +1,4 @@
-"""GPUs as NVML tells them, with every fault it has, and simulated ones."""
+"""GPUs from NVML with all of its faults, and simulated GPUs."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_gpus_have_uuid_model_memory_and_index(library: ScriptedLibrary) -> None
     assert first.state is second.state is DeviceState.USABLE
 
 
-def test_the_library_is_started_once_and_kept(library: ScriptedLibrary) -> None:
+def test_nvml_is_initialised_once(library: ScriptedLibrary) -> None:
     source = NvmlSource()
     source.devices()
     source.devices()
     assert library.calls.count("nvmlInitWithFlags") == 1
 
 
-def test_a_machine_without_the_library_has_no_gpus_and_says_why(
+def test_missing_nvml_library_gives_no_gpus_with_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pynvml, "nvmlLib", None)
@@ -77,7 +77,7 @@ def test_a_machine_without_the_library_has_no_gpus_and_says_why(
     assert find_devices() is None
 
 
-def test_a_driver_that_was_updated_under_our_feet_gives_no_gpus_and_says_why(
+def test_driver_mismatch_gives_no_gpus_with_reason(
     library: ScriptedLibrary,
 ) -> None:
     library.init_result = MISMATCH
@@ -86,7 +86,7 @@ def test_a_driver_that_was_updated_under_our_feet_gives_no_gpus_and_says_why(
     assert source.note.startswith("NVML does not answer")
 
 
-def test_gpus_that_were_there_are_broken_when_nvml_stops_and_usable_when_it_is_back(
+def test_gpus_are_broken_while_nvml_fails_and_recover(
     library: ScriptedLibrary,
 ) -> None:
     source = NvmlSource()
@@ -97,7 +97,7 @@ def test_gpus_that_were_there_are_broken_when_nvml_stops_and_usable_when_it_is_b
     assert [device.state for device in source.devices()] == [DeviceState.USABLE] * 2
 
 
-def test_a_gpu_that_falls_off_the_bus_is_broken_and_the_other_one_is_not(
+def test_lost_gpu_is_broken_and_second_gpu_usable(
     library: ScriptedLibrary,
 ) -> None:
     source = NvmlSource()
@@ -111,7 +111,7 @@ def test_a_gpu_that_falls_off_the_bus_is_broken_and_the_other_one_is_not(
     assert {device.state for device in source.devices()} == {DeviceState.USABLE}
 
 
-def test_a_gpu_that_is_broken_from_the_start_is_shown_and_not_usable(
+def test_gpu_broken_from_start_is_listed_as_broken(
     library: ScriptedLibrary,
 ) -> None:
     library.gpus[1].fails = {"nvmlDeviceGetHandleByIndex_v2": LOST}
@@ -120,7 +120,7 @@ def test_a_gpu_that_is_broken_from_the_start_is_shown_and_not_usable(
     assert broken.index == 1
 
 
-def test_a_gpu_that_is_not_listed_any_more_is_broken(library: ScriptedLibrary) -> None:
+def test_unlisted_gpu_is_broken(library: ScriptedLibrary) -> None:
     source = NvmlSource()
     source.devices()
     del library.gpus[0]
@@ -128,7 +128,7 @@ def test_a_gpu_that_is_not_listed_any_more_is_broken(library: ScriptedLibrary) -
     assert states == {"GPU-a": DeviceState.BROKEN, "GPU-b": DeviceState.USABLE}
 
 
-def test_a_changed_order_keeps_each_uuid_its_model(library: ScriptedLibrary) -> None:
+def test_model_follows_uuid_after_reordering(library: ScriptedLibrary) -> None:
     source = NvmlSource()
     source.devices()
     library.gpus.reverse()
@@ -138,7 +138,7 @@ def test_a_changed_order_keeps_each_uuid_its_model(library: ScriptedLibrary) -> 
     }
 
 
-def test_a_foreign_process_makes_a_gpu_not_ours(library: ScriptedLibrary) -> None:
+def test_foreign_process_marks_gpu_foreign(library: ScriptedLibrary) -> None:
     library.gpus[0].pids = [4711, 4712]
     foreign, free = NvmlSource(ours=lambda pid, uuid: False).devices()
     assert foreign.state is DeviceState.FOREIGN
@@ -146,7 +146,7 @@ def test_a_foreign_process_makes_a_gpu_not_ours(library: ScriptedLibrary) -> Non
     assert free.state is DeviceState.USABLE
 
 
-def test_our_own_processes_leave_a_gpu_usable(library: ScriptedLibrary) -> None:
+def test_own_process_leaves_gpu_usable(library: ScriptedLibrary) -> None:
     library.gpus[0].pids = [4711]
     source = NvmlSource(ours=lambda pid, uuid: (pid, uuid) == (4711, "GPU-a"))
     assert source.devices()[0].state is DeviceState.USABLE
@@ -155,7 +155,7 @@ def test_our_own_processes_leave_a_gpu_usable(library: ScriptedLibrary) -> None:
     assert source.processes("GPU-unheard-of") is None
 
 
-def test_slices_of_a_divided_gpu_are_gpus_of_their_own(library: ScriptedLibrary) -> None:
+def test_mig_slices_are_listed_as_gpus(library: ScriptedLibrary) -> None:
     parts = [
         ScriptedGpu("MIG-1", model="A100 3g.40gb", memory_mib=40000),
         None,
@@ -169,12 +169,12 @@ def test_slices_of_a_divided_gpu_are_gpus_of_their_own(library: ScriptedLibrary)
     ]
 
 
-def test_a_divided_gpu_without_slices_offers_nothing(library: ScriptedLibrary) -> None:
+def test_partitioned_gpu_without_slices_is_not_listed(library: ScriptedLibrary) -> None:
     library.gpus[0].slices = [None, None]
     assert [device.uuid for device in NvmlSource().devices()] == ["GPU-b"]
 
 
-def test_sixteen_gpus_and_none_are_both_fine(library: ScriptedLibrary) -> None:
+def test_sixteen_or_no_gpus_are_listed(library: ScriptedLibrary) -> None:
     library.gpus = [ScriptedGpu(f"GPU-{n}") for n in range(16)]
     assert len(NvmlSource().devices()) == 16
     library.gpus = []
@@ -192,7 +192,7 @@ OPTIONAL = [
 
 @pytest.mark.parametrize("name", OPTIONAL)
 @pytest.mark.parametrize("how", ["missing", "not supported"])
-def test_what_a_driver_or_gpu_does_not_tell_is_left_open(
+def test_missing_driver_functions_leave_gpu_usable(
     monkeypatch: pytest.MonkeyPatch, name: str, how: str
 ) -> None:
     library = ScriptedLibrary([replace(A)], missing=[name] if how == "missing" else [])
@@ -218,7 +218,7 @@ def test_what_a_driver_or_gpu_does_not_tell_is_left_open(
     ),
     st.booleans(),
 )  # fmt: skip
-def test_no_combination_of_faults_raises(
+def test_fault_combinations_raise_no_exception(
     monkeypatch: pytest.MonkeyPatch, fails: dict[str, int], again: bool
 ) -> None:
     library = ScriptedLibrary([replace(A, pids=[1]), replace(B)])
@@ -233,7 +233,7 @@ def test_no_combination_of_faults_raises(
     assert {device.uuid for device in source.devices()} >= {"GPU-a", "GPU-b"}
 
 
-def test_simulated_gpus_keep_their_uuids_and_say_that_they_are_simulated() -> None:
+def test_simulated_gpus_have_stable_uuids_and_are_marked() -> None:
     first, again = simulated(8, "A100"), simulated(8, "A100")
     assert first.devices() == again.devices()
     assert len({device.uuid for device in first.devices()}) == 8
@@ -241,7 +241,7 @@ def test_simulated_gpus_keep_their_uuids_and_say_that_they_are_simulated() -> No
     assert "simulated" in first.note
 
 
-async def test_a_worker_and_what_it_starts_are_known_as_ours_on_their_gpu_only(
+async def test_worker_processes_are_recognised_on_their_gpus_only(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -277,7 +277,7 @@ int nvmlDeviceGetMemoryInfo(void *d, memory *m) { m->total = 1ULL << 34; return 
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="a C compiler is needed")
-def test_a_real_shared_library_is_loaded_by_its_name(tmp_path: Path) -> None:
+def test_shared_library_is_loaded_by_name(tmp_path: Path) -> None:
     (tmp_path / "fake.c").write_text(FAKE)
     built = ["gcc", "-shared", "-fPIC", "-o", "libnvidia-ml.so.1", "fake.c"]
     subprocess.run(built, cwd=tmp_path, check=True)
@@ -299,7 +299,7 @@ def test_a_real_shared_library_is_loaded_by_its_name(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_path: Path) -> None:
+async def test_hanging_driver_does_not_delay_cached_devices(tmp_path: Path) -> None:
     class Hanging:
         note = "hangs from the second question on"
 
@@ -326,7 +326,7 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
     assert len(await runtime.devices()) == 1
     assert len(await runtime.devices()) == 1
     assert len(await runtime.devices()) == 1
-    assert source.asked == 2  # it is not asked again while it hangs
+    assert source.asked == 2  # no further query while it hangs
     source.free.set()
     await until_async(runtime.devices, holds=lambda found: len(found) != 1)
 
@@ -334,7 +334,7 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
 # ------------------------------------------------------------------------------- links
 
 
-def test_nvlinks_are_closer_than_any_way_over_pcie(library: ScriptedLibrary) -> None:
+def test_nvlinks_rank_above_pcie(library: ScriptedLibrary) -> None:
     library.gpus = [
         ScriptedGpu("GPU-0", nvlinks=["0000:GPU-1"], ancestors={"GPU-1": 50, "GPU-2": 10}),
         ScriptedGpu("GPU-1", nvlinks=["0000:GPU-0"], ancestors={"GPU-0": 50, "GPU-2": 50}),
@@ -345,7 +345,7 @@ def test_nvlinks_are_closer_than_any_way_over_pcie(library: ScriptedLibrary) -> 
     assert found.links == ((0, 11, 5), (11, 0, 1), (5, 1, 0))
 
 
-def test_gpus_on_one_switch_have_the_links_that_both_have_to_it(library: ScriptedLibrary) -> None:
+def test_gpus_on_nvswitch_share_smaller_link_count(library: ScriptedLibrary) -> None:
     library.gpus = [
         ScriptedGpu("GPU-0", nvlinks=["0000:switch"] * 4),
         ScriptedGpu("GPU-1", nvlinks=["0000:switch"] * 2),
@@ -353,17 +353,17 @@ def test_gpus_on_one_switch_have_the_links_that_both_have_to_it(library: Scripte
     assert NvmlSource().links().links == ((0, 20), (20, 0))
 
 
-def test_sockets_are_told_for_all_gpus_or_for_none(library: ScriptedLibrary) -> None:
+def test_sockets_are_reported_for_all_gpus_or_none(library: ScriptedLibrary) -> None:
     library.gpus = [ScriptedGpu("GPU-0", cores=1), ScriptedGpu("GPU-1")]
     assert NvmlSource().links().sockets == ()
 
 
-def test_a_driver_without_answers_leaves_links_unknown(library: ScriptedLibrary) -> None:
+def test_unavailable_driver_leaves_links_unknown(library: ScriptedLibrary) -> None:
     library.init_result = MISMATCH
     assert NvmlSource().links() == GpuLinks()
 
 
-async def test_this_machine_is_a_node_with_its_cores_memory_and_links(
+async def test_local_node_reports_cores_memory_and_links(
     library: ScriptedLibrary, tmp_path: Path
 ) -> None:
     library.gpus = [

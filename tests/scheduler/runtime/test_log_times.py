@@ -1,4 +1,4 @@
-"""Where a log was at a time: never late, and at most one mark's interval early."""
+"""Log offsets by time: never late, and at most one mark's interval early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_scheduler.worker.log_writer import LogWriter
     pauses=st.lists(st.floats(0, 5), min_size=1, max_size=40),
     asked=st.floats(-5, 200),
 )
-def test_a_time_finds_all_that_was_written_from_then_on(pauses: list[float], asked: float) -> None:
+def test_log_offset_is_found_by_time(pauses: list[float], asked: float) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         now, written = 1000.0, []
         patch.setattr(time, "time", lambda: now)
@@ -36,6 +36,6 @@ def test_a_time_finds_all_that_was_written_from_then_on(pauses: list[float], ask
     assert all(1000.0 + asked - at < FINE_S for at in early)
 
 
-def test_a_log_without_times_is_at_its_end(tmp_path: Path) -> None:
+def test_log_without_times_gives_end_offset(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"abc")
     assert log_reader.offset_at(tmp_path, 0.0) == 3

@@ -1,4 +1,4 @@
-"""What a worker appends step by step is read as it grows, whatever it writes."""
+"""The metrics file of a worker is read while it grows, whatever its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def steps(reader: MetricReader) -> list[int | None]:
     return [it.step for it in reader.read()]
 
 
-def test_lines_are_read_once_as_they_come_and_half_a_line_later(tmp_path: Path) -> None:
+def test_metric_lines_are_read_once_and_partial_lines_later(tmp_path: Path) -> None:
     reader = MetricReader(tmp_path, speaks=True)
     assert reader.read() == []
     say(tmp_path, loss(1), '{"at": 102, "step": 2, "val')
@@ -39,7 +39,7 @@ def test_lines_are_read_once_as_they_come_and_half_a_line_later(tmp_path: Path) 
     assert reader.read() == []
 
 
-def test_a_file_that_was_begun_anew_is_followed_and_none_of_the_one_before_is_lost(
+def test_rotated_metrics_file_is_followed_without_loss(
     tmp_path: Path,
 ) -> None:
     reader, current = MetricReader(tmp_path, speaks=True), tmp_path / records.METRICS
@@ -54,14 +54,14 @@ def test_a_file_that_was_begun_anew_is_followed_and_none_of_the_one_before_is_lo
     assert steps(MetricReader(tmp_path, speaks=True)) == [1, 2], "who begins reads all of it"
 
 
-def test_metrics_of_the_progress_file_count_without_a_step(tmp_path: Path) -> None:
+def test_progress_file_metrics_have_no_step(tmp_path: Path) -> None:
     (tmp_path / records.PROGRESS).write_text('{"fraction": 0.1, "metrics": {"loss": 2}}')
     (found,) = MetricReader(tmp_path, speaks=True).read()
     assert (found.name, found.value, found.step) == ("loss", 2.0, None)
     assert MetricReader(tmp_path, speaks=False).read() == []
 
 
-def test_what_is_no_number_is_nothing_and_nonsense_is_left_out(tmp_path: Path) -> None:
+def test_nan_becomes_none_and_invalid_metrics_are_skipped(tmp_path: Path) -> None:
     say(tmp_path, '{"at": 1, "step": 1, "values": {"loss": NaN, "b": "x", "c": true}}\n')
     say(tmp_path, "[1]\n", '{"at": 1, "step": -1, "values": {"a": 1}}\n', "{" * 5000 + "\n")
     say(tmp_path, {"at": 1, "step": 1.5, "values": {"a": 1}}, {"at": None, "values": {"a": 1}})
@@ -69,7 +69,7 @@ def test_what_is_no_number_is_nothing_and_nonsense_is_left_out(tmp_path: Path) -
     assert found == [ReportedValue("loss", None, 1.0, 1)]
 
 
-def test_a_link_or_a_pipe_in_its_place_is_not_read(tmp_path: Path) -> None:
+def test_link_or_pipe_as_metrics_file_is_not_read(tmp_path: Path) -> None:
     os.symlink("/etc/passwd", tmp_path / records.METRICS)
     assert MetricReader(tmp_path, speaks=True).read() == []
     (tmp_path / records.METRICS).unlink()
@@ -77,7 +77,7 @@ def test_a_link_or_a_pipe_in_its_place_is_not_read(tmp_path: Path) -> None:
     assert MetricReader(tmp_path, speaks=True).read() == []
 
 
-def test_many_values_are_read_in_several_looks_and_none_is_lost(tmp_path: Path) -> None:
+def test_many_metrics_are_read_in_batches_without_loss(tmp_path: Path) -> None:
     say(tmp_path, *(loss(step) for step in range(3 * metric_lines.VALUES + 7)))
     reader, looks = MetricReader(tmp_path, speaks=True), list[list[int | None]]()
     while found := steps(reader):
@@ -86,14 +86,14 @@ def test_many_values_are_read_in_several_looks_and_none_is_lost(tmp_path: Path) 
     assert [step for look in looks for step in look] == list(range(3 * metric_lines.VALUES + 7))
 
 
-def test_a_line_without_end_does_not_hold_up_what_follows(tmp_path: Path) -> None:
+def test_unterminated_text_does_not_block_later_metrics(tmp_path: Path) -> None:
     (tmp_path / records.METRICS).write_bytes(b"x" * (metric_lines.PIECE + 10) + b"\r\n")
     say(tmp_path, loss(5))
     reader = MetricReader(tmp_path, speaks=True)
     assert [*steps(reader), *steps(reader), *steps(reader)] == [5]
 
 
-def test_who_floods_is_read_from_its_newest_piece(tmp_path: Path) -> None:
+def test_metric_flood_is_read_from_newest_piece(tmp_path: Path) -> None:
     line = json.dumps(loss(7)).encode() + b"\n"
     (tmp_path / records.METRICS).write_bytes(line * (metric_lines.BEHIND // len(line) + 100))
     found = MetricReader(tmp_path, speaks=True).read()
@@ -101,15 +101,15 @@ def test_who_floods_is_read_from_its_newest_piece(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=400))
-def test_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_arbitrary_bytes_do_not_break_metric_reader(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     folder = tmp_path_factory.mktemp("exchange")
     (folder / records.METRICS).write_bytes(data)
     MetricReader(folder, speaks=True).read()
 
 
-def test_the_agent_of_a_pod_sends_values_again_that_did_not_arrive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agent_resends_undelivered_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipping, "EXCHANGE", tmp_path)
     monkeypatch.setattr(shipping, "FOLDER", tmp_path)
     link = _Link()
@@ -126,7 +126,7 @@ def test_the_agent_of_a_pod_sends_values_again_that_did_not_arrive(
 
 
 class _Link:
-    """A scheduler that may be away."""
+    """Link to a scheduler that may be unreachable."""
 
     def __init__(self) -> None:
         self.away = False

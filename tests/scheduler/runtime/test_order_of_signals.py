@@ -1,4 +1,4 @@
-"""The worker's own process has SIGTERM first; what it needs to save is still there then."""
+"""The main process of a worker gets SIGTERM first, while its helper processes still run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ sys.exit(7)
 """
 
 
-async def test_processes_that_feed_the_main_one_live_until_it_has_saved(
+async def test_helper_processes_live_until_main_process_saves(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(FED)
@@ -67,7 +67,7 @@ async def test_processes_that_feed_the_main_one_live_until_it_has_saved(
     assert b"saved" in await whole_log(runtime, launch.worker)
 
 
-async def test_the_child_of_a_shell_has_its_signal_when_the_shell_has_ended(
+async def test_shell_child_is_signalled_after_shell_ends(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     python = shlex.quote(sys.executable)
@@ -79,7 +79,7 @@ async def test_the_child_of_a_shell_has_its_signal_when_the_shell_has_ended(
     assert b"child saved" in await whole_log(runtime, launch.worker)
 
 
-async def test_a_child_of_a_process_that_stays_has_its_signal_within_the_grace_period(
+async def test_child_of_surviving_process_is_signalled_within_grace_period(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(DEAF_WITH_CHILD)
@@ -98,7 +98,7 @@ moments = st.lists(st.floats(0, 50), min_size=1, max_size=20).map(sorted)
 @given(
     moments, st.floats(1, 40), st.sampled_from(["pause", "cancel"]), st.floats(0, 50), st.booleans()
 )
-def test_each_process_has_sigterm_once_and_before_the_kill(
+def test_sigterm_is_sent_once_and_before_kill(
     looks: list[float], grace_s: float, kind: str, ends_at: float, shortened: bool
 ) -> None:
     stop = Stop(kind, "notice", grace_s, 0.0)

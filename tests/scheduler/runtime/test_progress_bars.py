@@ -1,4 +1,4 @@
-"""Progress bars that a program draws are the progress of a job that reports none itself."""
+"""Progress bars in the log are the progress of a job that reports none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def said(folder: Path) -> tuple[float | None, str] | None:
     return report["fraction"], report["text"]
 
 
-def test_a_bar_that_lasts_is_the_progress_and_a_full_one_is_not_the_end(tmp_path: Path) -> None:
+def test_lasting_bar_sets_progress_and_full_bar_clears_it(tmp_path: Path) -> None:
     bars = BarProgress(str(tmp_path))
     bars.take(line(1, 100), 0.0, None)
     assert said(tmp_path) == (None, "1/100")
@@ -38,7 +38,7 @@ def test_a_bar_that_lasts_is_the_progress_and_a_full_one_is_not_the_end(tmp_path
     assert said(tmp_path) == (None, "100/100")
 
 
-def test_what_the_program_reports_itself_is_left_alone(tmp_path: Path) -> None:
+def test_progress_reported_by_program_is_not_overwritten(tmp_path: Path) -> None:
     bars = BarProgress(str(tmp_path))
     bars.take(line(1, 100), 0.0, None)
     (tmp_path / "progress.json").write_text(json.dumps({"fraction": 0.9, "text": "mine"}))
@@ -46,18 +46,18 @@ def test_what_the_program_reports_itself_is_left_alone(tmp_path: Path) -> None:
     assert said(tmp_path) == (0.9, "mine")
 
 
-def test_it_is_written_once_a_second_however_often_a_bar_is_drawn(tmp_path: Path) -> None:
+def test_bar_progress_is_written_once_per_second(tmp_path: Path) -> None:
     bars = BarProgress(str(tmp_path))
     for step in range(100):
         bars.take(line(step, 1000), 10.0 + step / 100, None)
     assert said(tmp_path) == (None, "0/1000")
 
 
-def test_a_file_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+def test_unwritable_progress_file_is_ignored(tmp_path: Path) -> None:
     BarProgress(str(tmp_path / "gone")).take(line(1, 2), 0.0, None)
 
 
-def test_of_bars_inside_one_another_the_outermost_counts() -> None:
+def test_outermost_of_nested_bars_counts() -> None:
     bars = ProgressBars()
     bars.take(line(0, 3, "epochs") + b"\n" + line(1, 50, "batches"), 0.0)
     bars.take(line(50, 50, "batches") + line(1, 3, "epochs"), 9.0)
@@ -66,7 +66,7 @@ def test_of_bars_inside_one_another_the_outermost_counts() -> None:
     assert (found.text, found.fraction(10.0)) == ("epochs, 1/3", 1 / 3)
 
 
-def test_bars_in_a_row_are_no_share_unless_they_say_how_many() -> None:
+def test_consecutive_bars_give_fraction_only_with_known_count() -> None:
     bars = ProgressBars()
     bars.take(line(10, 10), 0.0)
     again = bars.take(line(5, 10), 10.0)
@@ -80,7 +80,7 @@ def test_bars_in_a_row_are_no_share_unless_they_say_how_many() -> None:
     assert told.fraction(LASTS_S) == 0.25
 
 
-def test_a_bar_that_arrives_in_pieces_is_read_whole() -> None:
+def test_bar_in_pieces_is_read_whole() -> None:
     bars, whole = ProgressBars(), line(45, 100, "Jürgen")
     found = [bars.take(bytes([each]), 0.0) for each in whole + b"\r"]
     assert [each.text for each in found if each is not None] == ["Jürgen, 45/100"]
@@ -98,11 +98,11 @@ def test_a_bar_that_arrives_in_pieces_is_read_whole() -> None:
         "1%|" * 50_000,
     ],
 )
-def test_other_lines_are_none(text: str) -> None:
+def test_text_without_bar_is_ignored(text: str) -> None:
     assert read(text) is None
 
 
-def test_a_bar_after_a_flood_of_text_without_lines_is_read() -> None:
+def test_bar_after_unterminated_text_is_read() -> None:
     bars = ProgressBars()
     for _ in range(100):
         assert bars.take(b"x" * 65536, 0.0) is None

@@ -1,6 +1,6 @@
-"""A worker that is killed leaves its run of MLflow open: it is closed from outside, as the worker.
+"""The open MLflow run of a killed worker is closed by a step that runs as the worker.
 
-The library is one of our own, which writes what it was asked; the hook's part is tested in
+The MLflow library is a fake that prints its calls. The hook's part is tested in
 ``tests/extension/metrics``.
 """
 
@@ -53,7 +53,7 @@ DEAF = "signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with the library, through which other accounts may pass."""
+    """Yield a folder with the library that other accounts can traverse."""
     made = Path(tempfile.mkdtemp())
     made.chmod(0o711)
     package = made / "mlflow" / "tracking"
@@ -93,7 +93,7 @@ def launch(
         ("os._exit(0)", None, "FINISHED"),
     ],
 )
-async def test_a_killed_workers_run_gets_its_status_and_the_step_has_the_workers_keys(
+async def test_open_run_of_killed_worker_is_closed(
     pair: tuple[LocalRuntime, Listener], folder: Path, then: str, stop: Notice | None, status: str
 ) -> None:
     runtime, listener = pair
@@ -107,7 +107,7 @@ async def test_a_killed_workers_run_gets_its_status_and_the_step_has_the_workers
     assert said in await whole_log(runtime, started.worker)
 
 
-async def test_a_run_that_was_closed_is_left_alone(
+async def test_closed_run_is_left_unchanged(
     pair: tuple[LocalRuntime, Listener], folder: Path
 ) -> None:
     runtime, listener = pair
@@ -117,7 +117,7 @@ async def test_a_run_that_was_closed_is_left_alone(
     assert b"told" not in await whole_log(runtime, started.worker)
 
 
-async def test_a_step_that_cannot_begin_is_a_line_of_the_log_and_the_end_stands(
+async def test_failed_closing_step_is_logged_and_keeps_exit_code(
     pair: tuple[LocalRuntime, Listener], folder: Path
 ) -> None:
     runtime, listener = pair
@@ -128,7 +128,7 @@ async def test_a_step_that_cannot_begin_is_a_line_of_the_log_and_the_end_stands(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
-async def test_the_step_runs_as_the_account_of_the_worker_whatever_its_file_names(
+async def test_closing_step_runs_as_worker_account(
     pair: tuple[LocalRuntime, Listener], folder: Path
 ) -> None:
     runtime, listener = pair
@@ -144,6 +144,6 @@ async def test_the_step_runs_as_the_account_of_the_worker_whatever_its_file_name
     assert who in await whole_log(runtime, started.worker)
 
 
-def test_of_what_the_step_prints_only_our_own_lines_are_told() -> None:
+def test_only_own_messages_of_closing_step_are_logged() -> None:
     output = b"warning: x\nbenchpool: the run 1 of MLflow was left open: it is KILLED now\n"
     assert last_step.own_lines(output) == ["the run 1 of MLflow was left open: it is KILLED now"]

@@ -1,7 +1,7 @@
-"""What a worker cannot do: take more than it asked for, open others' GPUs, gain rights, look round.
+"""Limits of a worker: memory, processes, foreign GPUs, rights and visible processes.
 
-The kernel's own controllers, filters and namespaces, whichever there are; what this machine does
-not let us set is skipped by name, as ``benchpool doctor`` would say.
+The tests use the kernel's own controllers, filters and namespaces. A limit that this machine does
+not allow is skipped by name, as in ``benchpool doctor``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from benchpool_support.workers import (
 HERE = probe.look()
 ACCOUNT = "nobody"
 PYTHON = shutil.which("python3", path="/usr/bin:/bin")
-"""One that other accounts may run; ours may lie where they come to nothing."""
+"""System Python that other accounts can run; the tests' Python may lie in a closed folder."""
 
 python_of_all = pytest.mark.skipif(PYTHON is None, reason="no Python in /usr/bin for all accounts")
 
@@ -47,11 +47,11 @@ def needs(what: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not there, reason=f"this machine does not let us set: {what}")
 
 
-# --------------------------------------------------------------------------- what it may take
+# --------------------------------------------------------------------------- resource limits
 
 
 @needs("memory")
-async def test_who_takes_more_memory_than_asked_for_is_ended_and_told_how_much_that_was(
+async def test_memory_overuse_ends_worker_with_reason(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = replace(python_launch("data = b'x' * (512 << 20)"), memory_gib=0.125)
@@ -63,7 +63,7 @@ async def test_who_takes_more_memory_than_asked_for_is_ended_and_told_how_much_t
 
 
 @needs("memory")
-async def test_a_part_that_takes_too_much_is_why_the_whole_failed(
+async def test_memory_overuse_of_child_is_reported(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     part = [sys.executable, "-S", "-c", "data = b'x' * (512 << 20)"]
@@ -74,7 +74,7 @@ async def test_a_part_that_takes_too_much_is_why_the_whole_failed(
 
 
 @needs("memory")
-async def test_who_stays_within_what_was_asked_for_is_left_alone(
+async def test_memory_use_within_request_is_allowed(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = replace(python_launch("data = b'x' * (64 << 20)"), memory_gib=0.25)
@@ -83,7 +83,7 @@ async def test_who_stays_within_what_was_asked_for_is_left_alone(
 
 
 @needs("pids")
-async def test_a_worker_that_only_makes_processes_is_stopped_at_a_number_and_told(
+async def test_process_limit_stops_forking_worker_with_reason(
     runtime: LocalRuntime, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_limit, "MOST_PROCESSES", 30)
@@ -98,9 +98,7 @@ async def test_a_worker_that_only_makes_processes_is_stopped_at_a_number_and_tol
 
 
 @needs("cpu")
-async def test_a_worker_gets_the_processor_time_that_it_asked_for(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_cpu_request_limits_processor_time(runtime: LocalRuntime, listener: Listener) -> None:
     launch = replace(
         python_launch(
             "import time\nbegun, used = time.monotonic(), time.process_time()\n"
@@ -114,7 +112,7 @@ async def test_a_worker_gets_the_processor_time_that_it_asked_for(
     assert float(await whole_log(runtime, launch.worker)) < 0.4
 
 
-async def test_where_the_sandbox_is_off_nothing_of_it_is_there(state: Path) -> None:
+async def test_disabled_sandbox_applies_no_limits(state: Path) -> None:
     launch = replace(
         python_launch("print(open('/proc/self/status').read()); x = b'x' * (256 << 20)"),
         memory_gib=0.125,
@@ -130,7 +128,7 @@ async def test_where_the_sandbox_is_off_nothing_of_it_is_there(state: Path) -> N
 
 @dataclass(frozen=True, slots=True)
 class Numbered(SimulatedSource):
-    """GPUs whose device files have the numbers of NVIDIA's driver, which is not there."""
+    """Simulated GPUs whose device files have the numbers of NVIDIA's driver, which is absent."""
 
     def device_files(self) -> GpuFiles:
         there = {device.index: (195, 200 + device.index) for device in self.devices()}
@@ -140,7 +138,7 @@ class Numbered(SimulatedSource):
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """The device files; with no driver behind them the kernel says so, unless it says no first."""
+    """Return the device files; without a driver an open fails with ENXIO, or EPERM if denied."""
     found = [tmp_path / f"nvidia{index}" for index in range(3)]
     for index, file in enumerate(found):
         try:
@@ -159,7 +157,7 @@ for name in sys.argv[1:]:
 
 
 @needs("devices")
-async def test_the_gpus_of_others_cannot_be_opened(state: Path, files: list[Path]) -> None:
+async def test_foreign_gpus_cannot_be_opened(state: Path, files: list[Path]) -> None:
     source = Numbered(3)
     for gpus, seen in (((1,), "EPERM ENXIO EPERM"), ((), "EPERM EPERM EPERM")):
         argv = (sys.executable, "-I", "-S", "-c", OPEN, *map(str, files))
@@ -172,7 +170,7 @@ async def test_the_gpus_of_others_cannot_be_opened(state: Path, files: list[Path
             assert (await whole_log(runtime, launch.worker)).decode().split() == seen.split()
 
 
-async def test_a_worker_whose_own_gpu_has_no_known_file_can_open_all(
+async def test_worker_with_unknown_gpu_file_can_open_all_gpus(
     state: Path, files: list[Path]
 ) -> None:
     argv = (sys.executable, "-I", "-S", "-c", OPEN, *map(str, files))
@@ -184,7 +182,7 @@ async def test_a_worker_whose_own_gpu_has_no_known_file_can_open_all(
         assert (await whole_log(runtime, launch.worker)).decode().split() == ["ENXIO"] * 3
 
 
-def test_the_filter_of_v2_denies_what_it_names_and_nothing_else(files: list[Path]) -> None:
+def test_cgroup_v2_filter_denies_only_listed_devices(files: list[Path]) -> None:
     group = cgroups.make(f"benchpool-filter-{os.getpid()}")
     if group is None or not os.path.exists(f"{group.folders[0]}/cgroup.kill"):
         pytest.skip("there is no cgroup v2 to write to")
@@ -206,9 +204,7 @@ def test_the_filter_of_v2_denies_what_it_names_and_nothing_else(files: list[Path
 # --------------------------------------------------------------------------- rights and privacy
 
 
-async def test_no_program_gives_a_worker_more_rights_than_its_account_has(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_worker_cannot_gain_privileges(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("print(open('/proc/self/status').read())")
     await runtime.start(launch)
     await listener.ended(launch.worker)
@@ -217,7 +213,7 @@ async def test_no_program_gives_a_worker_more_rights_than_its_account_has(
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder below ``/tmp`` that other accounts may pass through."""
+    """Yield a folder below ``/tmp`` that other accounts can traverse."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o711)
     yield folder
@@ -235,7 +231,7 @@ def own_account(program: str, place: Path) -> Launch:
 
 @needs("processes")
 @python_of_all
-async def test_a_worker_with_an_account_of_its_own_has_a_tmp_of_its_own(place: Path) -> None:
+async def test_worker_with_own_account_has_private_tmp(place: Path) -> None:
     secret = place / "secret"
     secret.mkdir(mode=0o700)
     (secret / "key").write_text("open sesame")
@@ -252,7 +248,7 @@ async def test_a_worker_with_an_account_of_its_own_has_a_tmp_of_its_own(place: P
         await runtime.start(launch)
         assert await listener.exit_of(launch.worker) == (0, EndedBy.ITSELF)
         said = (await whole_log(runtime, launch.worker)).decode().strip()
-    # The folder that it works in stays where it is; what its account does not reach stays away.
+    # The working folder is visible in its place; folders closed to the account are not.
     assert said == f"{sorted([mine, place.name])} False"
     assert not Path(f"/tmp/{mine}").exists()
     assert not Path(f"/var/tmp/{mine}").exists()
@@ -262,7 +258,7 @@ async def test_a_worker_with_an_account_of_its_own_has_a_tmp_of_its_own(place: P
 
 @needs("processes")
 @python_of_all
-async def test_a_worker_does_not_see_the_processes_of_other_accounts(place: Path) -> None:
+async def test_worker_cannot_see_processes_of_foreign_accounts(place: Path) -> None:
     program = (
         "import os\nprint(sorted({os.stat(f'/proc/{pid}').st_uid for pid in os.listdir('/proc')"
         " if pid.isdigit()}), os.getuid())"
@@ -276,7 +272,7 @@ async def test_a_worker_does_not_see_the_processes_of_other_accounts(place: Path
 
 
 @needs("tmp")
-async def test_under_one_account_all_share_tmp_unless_that_is_asked_for(
+async def test_tmp_is_shared_under_one_account_unless_sandbox_full(
     state: Path, tmp_path: Path
 ) -> None:
     program = f"import os\nprint({os.path.basename(__file__)!r} in os.listdir('/tmp'))"
@@ -295,7 +291,7 @@ async def test_under_one_account_all_share_tmp_unless_that_is_asked_for(
 
 
 @needs("tmp")
-async def test_an_environment_below_tmp_is_reached_with_the_sources_that_it_names(
+async def test_environment_below_tmp_is_visible_with_its_sources(
     place: Path,
 ) -> None:
     environment, sources, others, work = (
@@ -304,7 +300,7 @@ async def test_an_environment_below_tmp_is_reached_with_the_sources_that_it_name
     packages = environment / "lib" / "python3.99" / "site-packages"
     for folder in (environment / "bin", packages, sources, others, work):
         folder.mkdir(parents=True)
-    # this environment may lie below /tmp itself, where nobody names it
+    # The environment of the tests may itself lie below /tmp, and the worker does not name it.
     (environment / "bin" / "python").symlink_to(Path(sys.executable).resolve())
     (packages / "own.pth").write_text(f"import os\n{sources}\n")
     program = f"import os; print([os.path.exists(one) for one in {[str(sources), str(others)]}])"
@@ -318,7 +314,7 @@ async def test_an_environment_below_tmp_is_reached_with_the_sources_that_it_name
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another account")
 @python_of_all
-def test_who_is_no_root_has_a_tmp_of_its_own_where_the_kernel_lets_it(place: Path) -> None:
+def test_unprivileged_worker_gets_private_tmp_if_kernel_permits(place: Path) -> None:
     folder = place / "private"
     folder.mkdir()
     shutil.chown(folder, ACCOUNT)
@@ -346,10 +342,10 @@ def test_who_is_no_root_has_a_tmp_of_its_own_where_the_kernel_lets_it(place: Pat
     assert (folder / "tmp" / "x").exists()
 
 
-# --------------------------------------------------------------------------- what is left over
+# --------------------------------------------------------------------------- cleanup
 
 
-async def test_nothing_is_left_in_any_tree_of_a_worker_whose_supervisor_was_killed(
+async def test_cgroups_of_killed_supervisor_are_removed(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = replace(

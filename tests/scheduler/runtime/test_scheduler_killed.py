@@ -1,4 +1,4 @@
-"""Workers outlive the scheduler, and a new one finds them by boot id, pid and start time."""
+"""Workers outlive the scheduler; a new one finds them by boot ID, pid and start time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ asyncio.run(main(*sys.argv[1:]))
 async def run_and_kill_a_scheduler(
     state: Path, job: str, program: str, count: int = 1
 ) -> list[WorkerId]:
-    """Start workers under a scheduler in a process of its own, then kill it with -9."""
+    """Start workers under a scheduler in its own process, then kill the scheduler with SIGKILL."""
     scheduler = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", SCHEDULER, str(state), job, textwrap.dedent(program), str(count)),
@@ -95,7 +95,7 @@ def folder(state: Path, worker: WorkerId) -> Path:
     return state / "jobs" / worker.job / "attempts" / "1" / f"worker-{worker.worker}"
 
 
-async def test_a_worker_runs_on_is_found_again_and_keeps_its_exit_code(state: Path) -> None:
+async def test_worker_survives_scheduler_kill_and_keeps_exit_code(state: Path) -> None:
     flag = state / "go"
     workers = await run_and_kill_a_scheduler(
         state,
@@ -117,7 +117,7 @@ async def test_a_worker_runs_on_is_found_again_and_keeps_its_exit_code(state: Pa
             assert await whole_log(runtime, worker) == b"up\ndone\n"
 
 
-async def test_what_ended_while_no_scheduler_ran_is_told_with_its_exit_code(state: Path) -> None:
+async def test_end_without_scheduler_is_reported_with_exit_code(state: Path) -> None:
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "print('up'); import time; time.sleep(0.3); raise SystemExit(7)"
     )
@@ -126,8 +126,8 @@ async def test_what_ended_while_no_scheduler_ran_is_told_with_its_exit_code(stat
         assert await listener.exit_of(worker) == (7, EndedBy.ITSELF)
 
 
-async def test_a_worker_whose_folder_is_gone_is_ended_before_it_counts_as_lost(state: Path) -> None:
-    """Its GPUs are given to others then."""
+async def test_worker_without_folder_is_killed_before_loss_is_reported(state: Path) -> None:
+    """The GPUs of a lost worker are assigned to the next job."""
     pids = state.parent / "pid"
     (worker,) = await run_and_kill_a_scheduler(
         state,
@@ -147,7 +147,7 @@ async def test_a_worker_whose_folder_is_gone_is_ended_before_it_counts_as_lost(s
         assert orphans.find(state) == []
 
 
-async def test_a_worker_of_an_earlier_scheduler_is_stopped_like_any_other(state: Path) -> None:
+async def test_worker_of_earlier_scheduler_can_be_stopped(state: Path) -> None:
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "print('up'); import time; time.sleep(600)"
     )
@@ -156,7 +156,7 @@ async def test_a_worker_of_an_earlier_scheduler_is_stopped_like_any_other(state:
         assert await listener.exit_of(worker) == (143, EndedBy.NOTICE)
 
 
-async def test_starting_a_worker_that_an_earlier_scheduler_started_finds_it(state: Path) -> None:
+async def test_start_finds_worker_of_earlier_scheduler(state: Path) -> None:
     from benchpool_support.workers import python_launch
 
     (worker,) = await run_and_kill_a_scheduler(
@@ -168,7 +168,7 @@ async def test_starting_a_worker_that_an_earlier_scheduler_started_finds_it(stat
         assert await whole_log(runtime, worker) == b"up\n"
 
 
-async def test_a_running_worker_that_nobody_expects_is_told_and_ended_only_when_asked(
+async def test_unexpected_worker_is_listed_and_ended_on_request(
     state: Path,
 ) -> None:
     (worker,) = await run_and_kill_a_scheduler(
@@ -187,7 +187,7 @@ async def test_a_running_worker_that_nobody_expects_is_told_and_ended_only_when_
     await runtime.close()
 
 
-async def test_a_worker_that_is_adopted_is_told_as_any_other(state: Path) -> None:
+async def test_adopted_worker_is_reported_as_started(state: Path) -> None:
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "print('up'); import time; time.sleep(600)"
     )
@@ -198,7 +198,7 @@ async def test_a_worker_that_is_adopted_is_told_as_any_other(state: Path) -> Non
         assert await listener.exit_of(worker) == (143, EndedBy.NOTICE)
 
 
-async def test_after_a_restart_of_the_machine_a_worker_is_lost(state: Path) -> None:
+async def test_worker_is_lost_after_machine_restart(state: Path) -> None:
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "import os, time; print('up', os.getppid()); time.sleep(600)"
     )
@@ -206,7 +206,7 @@ async def test_after_a_restart_of_the_machine_a_worker_is_lost(state: Path) -> N
     supervisor = int((where / "log").read_text().split()[1])
     os.kill(supervisor, signal.SIGKILL)
     record = json.loads((where / "process.json").read_text())
-    # The pid is taken again by some other process after the restart: ours, say.
+    # After the restart another process has the pid, here the process of the test.
     record |= {"boot_id": "0" * 8, "pid": os.getpid(), "start_ticks": record["start_ticks"]}
     (where / "process.json").write_text(json.dumps(record))
     async with next_scheduler(state, [worker]) as (_, listener):
@@ -216,7 +216,7 @@ async def test_after_a_restart_of_the_machine_a_worker_is_lost(state: Path) -> N
         assert "restarted" in ended.text
 
 
-async def test_a_pid_that_now_belongs_to_another_process_is_not_taken_for_the_worker(
+async def test_reused_pid_is_not_taken_for_worker(
     state: Path,
 ) -> None:
     (worker,) = await run_and_kill_a_scheduler(
@@ -228,10 +228,10 @@ async def test_a_pid_that_now_belongs_to_another_process_is_not_taken_for_the_wo
     (where / "process.json").write_text(json.dumps(record | {"pid": os.getpid()}))
     async with next_scheduler(state, [worker]) as (runtime, listener):
         assert (await listener.ended(worker)).by is EndedBy.LOST
-        await runtime.stop(worker, cancel(1))  # and nobody signals us
+        await runtime.stop(worker, cancel(1))  # the test process gets no signal
 
 
-def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
+def test_process_is_identified_by_boot_pid_and_start_time() -> None:
     us = {
         "boot_id": process_identity.boot_id(),
         "pid": os.getpid(),
@@ -246,7 +246,7 @@ def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
     assert supervisors.find({}) is None
 
 
-def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> None:
+def test_process_lives_while_any_thread_lives() -> None:
     stays = (
         "import ctypes, threading, time\n"
         "threading.Thread(target=time.sleep, args=(60,)).start()\n"
@@ -264,7 +264,7 @@ def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> No
     assert process_identity.start_ticks(process.pid) is None
 
 
-async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None:
+async def test_expected_worker_without_record_is_lost(state: Path) -> None:
     worker = worker_id()
     async with next_scheduler(state, [worker]) as (runtime, listener):
         assert (await listener.ended(worker)).by is EndedBy.LOST
@@ -274,7 +274,7 @@ async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None
         assert [type(event) for event in listener.seen] == [WorkerEnded]
 
 
-async def test_the_log_can_be_followed_across_schedulers_without_gap(state: Path) -> None:
+async def test_log_is_followed_across_schedulers_without_gap(state: Path) -> None:
     (worker,) = await run_and_kill_a_scheduler(
         state,
         worker_id().job,
@@ -311,7 +311,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.mark.parametrize("killed_after_ms", [0, 2, 5, 10, 20, 40, 80, 160])
-async def test_a_scheduler_killed_in_the_midst_of_starts_leaves_each_worker_run_once_or_lost(
+async def test_workers_run_at_most_once_after_kill_during_start(
     state: Path, tmp_path: Path, killed_after_ms: int
 ) -> None:
     program = (

@@ -1,4 +1,4 @@
-"""A shell inside a running worker has what the worker has, obeys its terminal, and ends with it."""
+"""A shell inside a running worker: environment, terminal and end with the worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def entered(runtime: LocalRuntime, worker: WorkerId) -> TypedShell:
     return await ready(await runtime.shell(worker, 30, 100, "xterm"))
 
 
-async def test_it_has_the_variables_and_the_folder_of_its_worker_and_the_size_of_its_terminal(
+async def test_shell_has_environment_folder_and_terminal_size_of_worker(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     launch = python_launch(SLEEPS, working_dir=tmp_path, env={"PATH": "/usr/bin:/bin", "MARK": "m"})
@@ -40,14 +40,16 @@ async def test_it_has_the_variables_and_the_folder_of_its_worker_and_the_size_of
 
 @pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["by a person", "in the background"])
 def service_begun(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A shell lets what it begins in the background ignore Ctrl-C, and so do its children."""
+    """Set the SIGINT handling of the service: default, or ignored as in a shell's background
+    jobs.
+    """
     before = signal.signal(signal.SIGINT, request.param)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("service_begun")
-async def test_ctrl_c_ends_what_runs_in_it_and_the_end_of_the_worker_ends_it(
+async def test_ctrl_c_interrupts_command_and_worker_end_closes_shell(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(SLEEPS, env={"PATH": "/usr/bin:/bin"})
@@ -63,7 +65,7 @@ async def test_ctrl_c_ends_what_runs_in_it_and_the_end_of_the_worker_ends_it(
     assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE
 
 
-async def test_hanging_up_ends_what_runs_in_it_and_leaves_the_worker_alone(
+async def test_hang_up_ends_shell_and_keeps_worker(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(SLEEPS, env={"PATH": "/usr/bin:/bin"})
@@ -77,6 +79,6 @@ async def test_hanging_up_ends_what_runs_in_it_and_leaves_the_worker_alone(
     assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE
 
 
-async def test_there_is_none_in_a_worker_that_does_not_run(runtime: LocalRuntime) -> None:
+async def test_shell_in_ended_worker_is_rejected(runtime: LocalRuntime) -> None:
     with pytest.raises(ProcessLookupError):
         await runtime.shell(WorkerId("gone", 1, 0), 24, 80, "xterm")

@@ -1,4 +1,4 @@
-"""What running workers do is seen from outside, and nobody is harmed by the look."""
+"""Stacks of running workers are read from outside without harm to the processes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tool(folder: Path, text: str) -> None:
     (folder / "py-spy").chmod(0o755)
 
 
-async def test_every_python_process_shows_all_its_threads_again_and_again(
+async def test_stacks_of_python_processes_show_all_threads_repeatedly(
     runtime: LocalRuntime, listener: Listener, tools: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "train.py").write_text(HANGS)
@@ -70,10 +70,10 @@ async def test_every_python_process_shows_all_its_threads_again_and_again(
     assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE
 
 
-async def test_a_python_that_has_arranged_nothing_is_left_alone(
+async def test_python_without_stack_handler_is_not_signalled(
     runtime: LocalRuntime, listener: Listener, tools: Path
 ) -> None:
-    launch = python_launch("import time; print('up'); time.sleep(1000)")  # -I -S: nothing of ours
+    launch = python_launch("import time; print('up'); time.sleep(1000)")  # -I -S: no start-up code
     await runtime.start(launch)
     await log_says(runtime, launch.worker, b"up")
     found = await runtime.stacks(launch.worker)
@@ -83,7 +83,7 @@ async def test_a_python_that_has_arranged_nothing_is_left_alone(
     assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE
 
 
-async def test_py_spy_is_asked_where_it_is_installed(
+async def test_py_spy_is_used_if_installed(
     runtime: LocalRuntime, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "of the service")
@@ -98,7 +98,7 @@ async def test_py_spy_is_asked_where_it_is_installed(
     assert told.read_text() == f"dump --pid {process.pid} none\n"
 
 
-async def test_where_py_spy_may_not_look_processes_write_themselves_and_it_is_said(
+async def test_denied_py_spy_falls_back_to_faulthandler_with_reason(
     runtime: LocalRuntime, tools: Path
 ) -> None:
     tool(tools, REFUSED)

@@ -1,4 +1,4 @@
-"""Workers under the account of their user: only root may do that, and then all of it holds."""
+"""Workers under the account of their user, which requires root."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become ano
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that other accounts may pass through; those of pytest are closed."""
+    """Yield a folder that other accounts can traverse; the folders of pytest are closed to them."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)
     yield folder
@@ -50,7 +50,7 @@ async def pair(open_folder: Path) -> AsyncIterator[tuple[LocalRuntime, Listener]
 
 
 @as_root
-async def test_a_worker_is_its_user_in_every_way_and_cannot_touch_our_records(
+async def test_worker_runs_as_its_user_and_cannot_touch_records(
     pair: tuple[LocalRuntime, Listener], open_folder: Path
 ) -> None:
     runtime, listener = pair
@@ -99,7 +99,7 @@ async def test_a_worker_is_its_user_in_every_way_and_cannot_touch_our_records(
 
 
 @as_root
-async def test_the_notice_can_be_read_by_the_user_and_the_stop_reaches_the_worker(
+async def test_user_can_read_notice_and_stop_reaches_worker(
     pair: tuple[LocalRuntime, Listener], open_folder: Path
 ) -> None:
     runtime, listener = pair
@@ -121,7 +121,7 @@ async def test_the_notice_can_be_read_by_the_user_and_the_stop_reaches_the_worke
 
 
 @as_root
-async def test_results_for_a_folder_that_the_user_may_not_write_are_not_written_by_root(
+async def test_results_for_unwritable_folder_are_not_written_by_root(
     pair: tuple[LocalRuntime, Listener], open_folder: Path
 ) -> None:
     runtime, listener = pair
@@ -141,7 +141,7 @@ async def test_results_for_a_folder_that_the_user_may_not_write_are_not_written_
 
 
 @as_root
-async def test_a_state_folder_that_the_account_cannot_pass_is_a_sentence(
+async def test_state_folder_closed_to_account_is_reported(
     pair: tuple[LocalRuntime, Listener],
 ) -> None:
     runtime, listener = pair
@@ -154,9 +154,7 @@ async def test_a_state_folder_that_the_account_cannot_pass_is_a_sentence(
     assert "chmod o+x" in ended.text
 
 
-async def test_an_account_that_this_machine_does_not_have_is_named(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_missing_account_is_named(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("", account="no-such-user-here")
     await runtime.start(launch)
     ended = await listener.ended(launch.worker)
@@ -167,7 +165,7 @@ async def test_an_account_that_this_machine_does_not_have_is_named(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may become any account")
-async def test_an_ordinary_service_refuses_to_run_jobs_as_somebody_else(
+async def test_unprivileged_service_rejects_jobs_of_foreign_account(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("", account="root")
@@ -178,7 +176,7 @@ async def test_an_ordinary_service_refuses_to_run_jobs_as_somebody_else(
     assert "may not run jobs as 'root'" in ended.text
 
 
-def test_only_root_looks_for_another_account(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_switches_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(child.StartFailed, match="account number 12345 and may not run jobs as"):
         child.find_account(ACCOUNT)
@@ -188,7 +186,7 @@ def test_only_root_looks_for_another_account(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @as_root
-async def test_a_shell_in_a_worker_and_a_file_laid_among_its_results_are_its_users_too(
+async def test_shell_and_added_result_file_belong_to_user(
     pair: tuple[LocalRuntime, Listener],
 ) -> None:
     runtime, listener = pair

@@ -1,4 +1,4 @@
-"""What a job says of its runs in trackers is shown only where it can do no harm."""
+"""Tracker runs reported by a job are shown only if they are harmless."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def told(folder: Path, *runs: object) -> list[tuple[str, str]]:
         "https://a/" + "x" * 1000,
     ],
 )
-def test_what_no_browser_should_follow_is_not_shown(tmp_path: Path, url: object) -> None:
+def test_unsafe_run_url_is_hidden(tmp_path: Path, url: object) -> None:
     assert told(tmp_path, {"tracker": "mlflow", "url": url}) == []
 
 
-def test_keys_in_an_address_are_cut_off(tmp_path: Path) -> None:
+def test_credentials_are_removed_from_run_url(tmp_path: Path) -> None:
     run = {"tracker": "x", "url": "https://joe:s3cret@ml.example:5000/a?token=s3cret#/runs/1"}
     assert told(tmp_path, run) == [("x", "https://ml.example:5000/a#/runs/1")]
 
 
 @pytest.mark.parametrize("tracker", ["<b>x</b>", "", "x" * 31, 'a"b', 7, None])
-def test_a_tracker_has_a_plain_name(tmp_path: Path, tracker: object) -> None:
+def test_invalid_tracker_name_is_rejected(tmp_path: Path, tracker: object) -> None:
     assert told(tmp_path, {"tracker": tracker, "url": "https://a/"}) == []
 
 
-def test_the_newest_eight_are_kept_each_once(tmp_path: Path) -> None:
+def test_newest_eight_run_urls_are_kept_once(tmp_path: Path) -> None:
     urls = [f"https://a/{n}" for n in [*range(12), 11, 5]]
     found = told(tmp_path, *({"tracker": "x", "url": url} for url in urls))
     assert [url for _, url in found] == [f"https://a/{n}" for n in [4, 6, 7, 8, 9, 10, 11, 5]]
 
 
-def test_a_file_that_makes_no_sense_says_nothing(tmp_path: Path) -> None:
+def test_invalid_runs_file_is_ignored(tmp_path: Path) -> None:
     for text in ("", "[]", "{", '{"runs": 3}', '{"runs": [1, null, []]}', '{"python": 1}'):
         (tmp_path / records.RUNS).write_text(text)
         assert tracker_runs.read_runs(tmp_path) == ()

@@ -1,4 +1,4 @@
-"""Results that their folder cannot take: they are kept packed, and the end says so."""
+"""Results that cannot be copied to their folder are kept in an archive, and the end explains it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def unpacked(runtime: LocalRuntime, job: str) -> dict[str, bytes]:
 
 @pytest.fixture
 def in_the_way(tmp_path: Path) -> Path:
-    """A folder for results that cannot be made, also not by root."""
+    """Return a folder for results that cannot be created, even by root."""
     (tmp_path / "file").write_text("")
     return tmp_path / "file" / "results"
 
 
-async def test_results_that_cannot_be_copied_are_packed_and_the_end_says_so(
+async def test_uncopied_results_are_packed_and_end_is_explained(
     runtime: LocalRuntime, listener: Listener, in_the_way: Path
 ) -> None:
     launch = python_launch(MAKES_FILES, working_dir=None, output_dir=in_the_way)
@@ -51,7 +51,7 @@ async def test_results_that_cannot_be_copied_are_packed_and_the_end_says_so(
     assert unpacked(runtime, launch.worker.job) == {"changed": b"1", "deep/out": b"model"}
 
 
-async def test_results_of_a_failed_job_are_packed_and_its_failure_stays_its_text(
+async def test_results_of_failed_job_are_packed_and_failure_kept(
     runtime: LocalRuntime, listener: Listener, in_the_way: Path
 ) -> None:
     launch = python_launch(
@@ -64,7 +64,7 @@ async def test_results_of_a_failed_job_are_packed_and_its_failure_stays_its_text
     assert unpacked(runtime, launch.worker.job)["deep/out"] == b"model"
 
 
-async def test_results_that_came_home_are_not_packed(
+async def test_copied_results_are_not_packed(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     launch = python_launch(MAKES_FILES, working_dir=None, output_dir=tmp_path / "home")
@@ -74,7 +74,7 @@ async def test_results_that_came_home_are_not_packed(
     assert runtime.results(launch.worker.job, 0) is None
 
 
-async def test_results_beyond_the_limit_are_named_with_their_place(
+async def test_results_above_limit_are_reported_with_their_folder(
     runtime: LocalRuntime, listener: Listener, state: Path, tmp_path: Path
 ) -> None:
     makes = f"{MAKES_FILES}open(os.environ['BENCHPOOL_OUTPUT_DIR'] + '/large', 'w')"
@@ -92,7 +92,7 @@ async def test_results_beyond_the_limit_are_named_with_their_place(
     assert (output / "large").exists()
 
 
-async def test_a_second_attempt_removes_what_the_first_packed(
+async def test_second_attempt_removes_packed_results_of_first(
     runtime: LocalRuntime, listener: Listener, in_the_way: Path
 ) -> None:
     first = python_launch(MAKES_FILES, working_dir=None, output_dir=in_the_way)

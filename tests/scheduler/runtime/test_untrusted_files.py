@@ -1,4 +1,4 @@
-"""What a worker writes is read with distrust: links, pipes, nonsense and floods do no harm."""
+"""Files of a worker are untrusted: links, pipes, invalid content and floods do no harm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def say(folder: Path, text: str | bytes) -> Path:
     return folder
 
 
-async def test_progress_and_checkpoints_of_a_worker_are_told(
+async def test_worker_progress_and_checkpoints_are_reported(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -48,7 +48,7 @@ async def test_progress_and_checkpoints_of_a_worker_are_told(
     assert abs(said.checkpoint_at - said.at) < 10
 
 
-async def test_the_last_progress_of_a_short_worker_is_told_before_its_end(
+async def test_last_progress_is_reported_before_end(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -67,11 +67,11 @@ async def test_the_last_progress_of_a_short_worker_is_told_before_its_end(
     "text",
     ["", "nonsense", "[1]", "null", "[" * 100_000, b"\xff\xfe", '{"fraction": ' + "9" * 70_000],
 )
-def test_nonsense_in_the_progress_file_is_no_progress(tmp_path: Path, text: str | bytes) -> None:
+def test_invalid_progress_file_is_ignored(tmp_path: Path, text: str | bytes) -> None:
     assert read_progress(say(tmp_path, text)) is None
 
 
-def test_values_of_progress_are_bounded(tmp_path: Path) -> None:
+def test_progress_values_are_bounded(tmp_path: Path) -> None:
     metrics = {f"m{n}": n for n in range(METRICS_LIMIT + 5)} | {"bad": "x", "flag": True}
     text = json.dumps({"fraction": 17, "text": "x" * 10_000, "metrics": metrics, "other": 1})
     found = read_progress(say(tmp_path, text))
@@ -82,40 +82,40 @@ def test_values_of_progress_are_bounded(tmp_path: Path) -> None:
     assert len(found.metrics) == METRICS_LIMIT
 
 
-def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
+def test_non_finite_progress_values_are_dropped(tmp_path: Path) -> None:
     text = '{"fraction": NaN, "text": 5, "metrics": {"a": Infinity, "b": 1e999, "c": 2}}'
     assert read_progress(say(tmp_path, text)) == ReportedProgress(None, None, {"c": 2.0})
 
 
 @settings(deadline=None)  # it writes real files
 @given(st.binary(max_size=300))
-def test_no_bytes_in_the_progress_file_raise(data: bytes) -> None:
+def test_arbitrary_bytes_do_not_break_progress_reader(data: bytes) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         read_progress(say(Path(folder), data))
 
 
-def test_a_link_in_place_of_a_record_is_not_followed(tmp_path: Path) -> None:
+def test_link_as_record_is_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text('{"fraction": 0.5, "text": "secret"}')
     (tmp_path / "progress.json").symlink_to(secret)
     assert read_progress(tmp_path) is None
 
 
-def test_a_pipe_in_place_of_a_record_does_not_hang(tmp_path: Path) -> None:
+def test_pipe_as_record_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "progress.json")
     assert read_progress(tmp_path) is None
 
 
-def test_a_link_in_place_of_a_log_is_not_read(tmp_path: Path) -> None:
+def test_link_as_log_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     (tmp_path / "log").symlink_to(secret)
     assert log_reader.read(tmp_path, 0, 100) == (0, b"")
 
 
-def test_a_record_replaces_a_link_and_leaves_its_goal_alone(tmp_path: Path) -> None:
+def test_record_replaces_link_and_keeps_its_target(tmp_path: Path) -> None:
     goal = tmp_path / "goal"
     goal.write_text("mine")
     (tmp_path / "notice.json").symlink_to(goal)
@@ -124,7 +124,7 @@ def test_a_record_replaces_a_link_and_leaves_its_goal_alone(tmp_path: Path) -> N
     assert records.read(str(tmp_path), "notice.json") == {"kind": "pause"}
 
 
-async def test_a_worker_that_swaps_its_files_for_links_is_stopped_all_the_same(
+async def test_worker_replacing_files_by_links_can_be_stopped(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     goal = tmp_path / "goal"
@@ -148,7 +148,7 @@ async def test_a_worker_that_swaps_its_files_for_links_is_stopped_all_the_same(
     assert goal.read_text() == "mine"
 
 
-async def test_a_worker_that_makes_its_notice_impossible_gets_the_signal(
+async def test_worker_blocking_its_notice_gets_signal(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -164,6 +164,6 @@ async def test_a_worker_that_makes_its_notice_impossible_gets_the_signal(
 
 
 @pytest.mark.parametrize("job", ["", "..", "a/b", "A", "a\n", "a" * 65, "job-1"])
-def test_an_id_that_could_lead_elsewhere_is_refused(tmp_path: Path, job: str) -> None:
+def test_job_id_with_path_characters_is_rejected(tmp_path: Path, job: str) -> None:
     with pytest.raises(ValueError, match="is not a job id"):
         Folders(tmp_path).job(job)

@@ -1,4 +1,4 @@
-"""A failed worker's end says what failed: the exception with its line, the signal in words."""
+"""The end of a failed worker names the exception with its location, or the signal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ except KeyError:
          "it failed with OSError: late (train.py, line 1)"),
     ],
 )  # fmt: skip
-async def test_the_exception_its_line_and_signals_are_told(
+async def test_failure_names_exception_location_or_signal(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path, program: str, told: str | None
 ) -> None:
     (tmp_path / "train.py").write_text(program)
@@ -73,11 +73,11 @@ async def test_the_exception_its_line_and_signals_are_told(
         ("class OutOfMemoryError(RuntimeError): pass\n"
          "raise OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB')",
          EndCause.OUT_OF_GPU_MEMORY),
-        # It survived the first error, and ended by another.
+        # The first error was handled; the last one ended the worker.
         ("print('CUDA out of memory')\nfor n in range(50): print(n)\nraise ValueError", None),
     ],
 )  # fmt: skip
-async def test_an_error_of_a_gpu_is_told_from_the_last_lines(
+async def test_gpu_error_is_detected_in_last_log_lines(
     runtime: LocalRuntime, listener: Listener, program: str, cause: EndCause | None
 ) -> None:
     launch = python_launch(program)
@@ -85,7 +85,7 @@ async def test_an_error_of_a_gpu_is_told_from_the_last_lines(
     assert (await listener.ended(launch.worker)).cause is cause
 
 
-async def test_equal_tracebacks_have_equal_marks_in_whatever_folder(
+async def test_traceback_hash_is_independent_of_folder(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     marks = []
@@ -100,7 +100,7 @@ async def test_equal_tracebacks_have_equal_marks_in_whatever_folder(
     assert marks[0] == marks[1] != marks[2]
 
 
-async def test_who_ended_well_has_not_failed_whatever_it_printed(
+async def test_successful_worker_with_printed_traceback_has_no_failure(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("import traceback\ntry: 1/0\nexcept: print(traceback.format_exc())")
@@ -108,9 +108,7 @@ async def test_who_ended_well_has_not_failed_whatever_it_printed(
     assert (await listener.ended(launch.worker)).text is None
 
 
-async def test_what_was_out_of_time_says_in_which_cell(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_time_limit_message_names_cell(runtime: LocalRuntime, listener: Listener) -> None:
     program = "import time; print('benchpool: cell 7 (3 of 4)', flush=True); time.sleep(600)"
     launch = replace(python_launch(program), time_limit_s=2.0)
     await runtime.start(launch)
@@ -118,7 +116,7 @@ async def test_what_was_out_of_time_says_in_which_cell(
     assert ended.text == "it was ended in cell 7 at its time limit"
 
 
-def test_what_was_out_of_memory_says_in_which_cell() -> None:
+def test_out_of_memory_message_names_cell() -> None:
     tail = b"benchpool: cell 3 (1 of 4)\n"
     bound = outcome.Seen(around=True, inside=True, memory=8 << 30)
     for seen, told in (

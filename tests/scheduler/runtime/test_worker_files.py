@@ -1,4 +1,4 @@
-"""Snapshots are laid out as they were submitted; results come home, bounded, links never."""
+"""Snapshots are restored as submitted; results are copied back, bounded and without links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_support.workers import (
 
 
 def put(state: Path, path: str, content: str, *, executable: bool = False) -> SnapshotEntry:
-    """Store an object as the service does and return the entry that names it."""
+    """Store an object as the service does and return its snapshot entry."""
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     target = state / "objects" / sha256[:2] / sha256
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def put(state: Path, path: str, content: str, *, executable: bool = False) -> Sn
     return SnapshotEntry(path, sha256, executable)
 
 
-async def test_a_job_runs_in_a_fresh_copy_of_its_files(
+async def test_job_runs_in_fresh_copy_of_its_files(
     runtime: LocalRuntime, listener: Listener, state: Path
 ) -> None:
     files = (
@@ -46,7 +46,7 @@ async def test_a_job_runs_in_a_fresh_copy_of_its_files(
     assert (where / "src" / "lib.py").stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_job_cannot_change_the_stored_contents_through_its_copy(
+async def test_job_cannot_change_stored_contents(
     runtime: LocalRuntime, listener: Listener, state: Path
 ) -> None:
     entry = put(state, "data", "original")
@@ -59,7 +59,7 @@ async def test_a_job_cannot_change_the_stored_contents_through_its_copy(
 @pytest.mark.parametrize(
     "path", ["../a", "/etc/a", "a/../b", "a//b", "./a", "a/.", "", "a\0b", "x" * 300, "a/" * 3000]
 )
-async def test_a_path_that_leads_elsewhere_starts_nothing(
+async def test_path_outside_folder_prevents_start(
     runtime: LocalRuntime, listener: Listener, state: Path, path: str
 ) -> None:
     launch = python_launch("print('ran')", working_dir=None, files=(put(state, path, "x"),))
@@ -71,7 +71,7 @@ async def test_a_path_that_leads_elsewhere_starts_nothing(
 
 
 @pytest.mark.parametrize("paths", [("a", "a"), ("a", "a/b"), ("a/b", "a")])
-async def test_paths_that_exclude_each_other_start_nothing(
+async def test_conflicting_paths_prevent_start(
     runtime: LocalRuntime, listener: Listener, state: Path, paths: tuple[str, str]
 ) -> None:
     files = tuple(put(state, path, "x") for path in paths)
@@ -80,7 +80,7 @@ async def test_paths_that_exclude_each_other_start_nothing(
     assert (await listener.ended(launch.worker)).by is EndedBy.COULD_NOT_START
 
 
-async def test_a_content_that_is_missing_is_a_sentence_with_the_path(
+async def test_missing_content_is_reported_with_path(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     entry = SnapshotEntry("data/train.csv", "0" * 64)
@@ -92,7 +92,7 @@ async def test_a_content_that_is_missing_is_a_sentence_with_the_path(
     )
 
 
-async def test_outputs_and_changed_files_come_home_and_unchanged_ones_do_not(
+async def test_outputs_and_changed_files_are_copied_back(
     runtime: LocalRuntime, listener: Listener, state: Path, tmp_path: Path
 ) -> None:
     home = tmp_path / "home" / "results"
@@ -120,7 +120,7 @@ async def test_outputs_and_changed_files_come_home_and_unchanged_ones_do_not(
     }
 
 
-async def test_a_job_in_a_live_folder_brings_its_outputs_home_only(
+async def test_job_in_live_folder_copies_back_only_outputs(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     live, home = tmp_path / "live", tmp_path / "home"
@@ -137,7 +137,7 @@ async def test_a_job_in_a_live_folder_brings_its_outputs_home_only(
     assert os.listdir(live) == ["here.txt"]
 
 
-async def test_results_are_home_before_the_end_is_told_also_after_failure_and_cancel(
+async def test_results_are_copied_before_end_is_reported(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     program = (
@@ -156,7 +156,7 @@ async def test_results_are_home_before_the_end_is_told_also_after_failure_and_ca
         assert (launch.output_dir / "part").stat().st_size == 10**7
 
 
-async def test_a_paused_worker_gives_its_place_up_without_copying_results(
+async def test_pause_skips_copying_of_results(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     launch = python_launch(
@@ -172,7 +172,7 @@ async def test_a_paused_worker_gives_its_place_up_without_copying_results(
     assert not (tmp_path / "home").exists()
 
 
-async def test_links_and_pipes_among_results_are_left_out_with_a_sentence(
+async def test_links_and_pipes_in_results_are_skipped_with_message(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
@@ -192,7 +192,7 @@ async def test_links_and_pipes_among_results_are_left_out_with_a_sentence(
     )
 
 
-async def test_a_result_folder_that_cannot_be_written_is_a_sentence_and_no_failure(
+async def test_unwritable_result_folder_is_logged_and_exit_code_kept(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
@@ -205,7 +205,7 @@ async def test_a_result_folder_that_cannot_be_written_is_a_sentence_and_no_failu
     assert b"could not be copied" in await whole_log(runtime, launch.worker)
 
 
-def test_results_beyond_the_bounds_are_counted_and_said(tmp_path: Path) -> None:
+def test_results_above_limits_are_counted_and_reported(tmp_path: Path) -> None:
     source, goal = tmp_path / "source", tmp_path / "goal"
     source.mkdir()
     for n in range(5):
@@ -219,7 +219,7 @@ def test_results_beyond_the_bounds_are_counted_and_said(tmp_path: Path) -> None:
     )
 
 
-def test_a_link_at_the_goal_is_replaced_and_a_linked_folder_not_entered(tmp_path: Path) -> None:
+def test_target_link_is_replaced_and_linked_folder_not_entered(tmp_path: Path) -> None:
     source, goal, elsewhere = tmp_path / "source", tmp_path / "goal", tmp_path / "elsewhere"
     (source / "sub").mkdir(parents=True)
     (source / "a").write_text("new")
@@ -238,11 +238,11 @@ def test_a_link_at_the_goal_is_replaced_and_a_linked_folder_not_entered(tmp_path
     assert carrier.failed
 
 
-def test_snapshot_paths_that_are_allowed_keep_their_parts() -> None:
+def test_valid_snapshot_paths_keep_their_parts() -> None:
     assert snapshot.checked_parts("a/b c/..d/é.py") == ["a", "b c", "..d", "é.py"]
 
 
-async def test_forgetting_a_job_deletes_its_files_and_follows_no_link(
+async def test_forget_deletes_job_files_and_follows_no_link(
     runtime: LocalRuntime, listener: Listener, state: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept"

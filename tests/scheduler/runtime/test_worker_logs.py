@@ -1,4 +1,4 @@
-"""The log of a worker: live, bounded, and the same bytes at the same offsets for ever."""
+"""The log of a worker: live, bounded, and the same bytes at the same offsets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def follow(
                 return found
 
 
-async def test_both_outputs_are_in_the_log_in_order(
+async def test_log_contains_stdout_and_stderr_in_order(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -56,7 +56,7 @@ async def test_both_outputs_are_in_the_log_in_order(
     )
 
 
-async def test_following_gives_every_byte_once_in_order_and_then_the_end(
+async def test_log_follower_gets_every_byte_once_and_then_end(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("for n in range(5000): print('line', n)")
@@ -65,9 +65,7 @@ async def test_following_gives_every_byte_once_in_order_and_then_the_end(
     assert b"".join(data for _, data in chunks) == b"".join(b"line %d\n" % n for n in range(5000))
 
 
-async def test_a_line_is_readable_while_the_worker_still_runs(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_log_is_readable_while_worker_runs(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("import time; print('first'); time.sleep(60)")
     await runtime.start(launch)
     assert await runtime.wait_log(launch.worker, 0, 10)
@@ -75,24 +73,20 @@ async def test_a_line_is_readable_while_the_worker_still_runs(
     assert (chunk.data, chunk.ended) == (b"first\n", False)
 
 
-async def test_waiting_for_more_is_false_when_nothing_comes(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_log_wait_returns_false_on_timeout(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("import time; print('first'); time.sleep(60)")
     await runtime.start(launch)
     await log_says(runtime, launch.worker, b"first\n")
     assert not await runtime.wait_log(launch.worker, 6, 0.2)
 
 
-async def test_a_log_that_is_not_there_yet_is_empty_and_not_ended(runtime: LocalRuntime) -> None:
+async def test_missing_log_is_empty_and_not_ended(runtime: LocalRuntime) -> None:
     chunk = await runtime.read_log(worker_id(), 0, 100)
     assert (chunk.offset, chunk.data, chunk.ended) == (0, b"", False)
 
 
 @pytest.mark.parametrize("bound", [64 * 1024])
-async def test_a_flood_keeps_head_and_tail_within_the_bound_and_says_what_it_dropped(
-    state: Path, bound: int
-) -> None:
+async def test_log_flood_keeps_head_and_tail_and_reports_gap(state: Path, bound: int) -> None:
     runtime = LocalRuntime(state, simulated(1), log_bytes=bound)
     await runtime.open([])
     listener = Listener(runtime)
@@ -106,7 +100,7 @@ async def test_a_flood_keeps_head_and_tail_within_the_bound_and_says_what_it_dro
     assert chunks[0][0] == 0
     assert chunks[0][1].startswith(b"000000000\n")
     assert chunks[-1][1].endswith(b"000099999\n")
-    for offset, data in chunks:  # each line of ten bytes tells its own offset
+    for offset, data in chunks:  # each line of ten bytes contains its own offset
         start = -offset % 10
         assert int(data[start : start + 9]) * 10 == offset + start
     assert chunks[-1][0] + len(chunks[-1][1]) == 1_000_000
@@ -116,7 +110,7 @@ async def test_a_flood_keeps_head_and_tail_within_the_bound_and_says_what_it_dro
     await runtime.close()
 
 
-async def test_a_flooding_worker_does_not_delay_the_log_of_another(
+async def test_flooding_worker_does_not_delay_second_log(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     flood = python_launch("while True: print('x' * 60_000)")
@@ -128,7 +122,7 @@ async def test_a_flooding_worker_does_not_delay_the_log_of_another(
     assert await runtime.wait_log(flood.worker, 1 << 20, 10)
     await runtime.start(quiet)
     offset, lines = 0, list[bytes]()
-    while len(lines) < 5:  # a line is read before the worker is let go on to the next one
+    while len(lines) < 5:  # each line is read before the worker writes the next
         assert await runtime.wait_log(quiet.worker, offset, 30)
         chunk = await runtime.read_log(quiet.worker, offset, 1000)
         offset = chunk.next_offset
@@ -144,7 +138,7 @@ async def test_a_flooding_worker_does_not_delay_the_log_of_another(
     writes=st.lists(st.binary(max_size=60), max_size=40),
     limit=st.integers(1, 100),
 )
-def test_whatever_is_written_is_read_back_at_its_offset_with_head_and_tail_kept(
+def test_log_head_and_tail_are_read_back_by_offset(
     bound: int, writes: list[bytes], limit: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -168,7 +162,7 @@ def test_whatever_is_written_is_read_back_at_its_offset_with_head_and_tail_kept(
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.floats(0, 10)), max_size=50))
-def test_a_bucket_lets_through_its_burst_and_then_its_rate(steps: list[tuple[int, float]]) -> None:
+def test_token_bucket_allows_burst_then_rate(steps: list[tuple[int, float]]) -> None:
     rate, burst, now, taken = 100.0, 500.0, 0.0, 0
     bucket = TokenBucket(rate, burst, now)
     for amount, pause in steps:

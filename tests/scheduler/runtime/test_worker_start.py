@@ -1,4 +1,4 @@
-"""What a worker finds at its start, and what the service learns of it."""
+"""The environment of a starting worker, and the events that the service reports."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from benchpool_support.workers import (
 )
 
 
-async def test_the_exit_code_of_the_command_is_kept(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_exit_code_of_command_is_kept(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("raise SystemExit(7)")
     await runtime.start(launch)
     assert await listener.exit_of(launch.worker) == (7, EndedBy.ITSELF)
 
 
-async def test_an_end_by_signal_is_told_as_the_shell_does(
+async def test_signal_end_is_reported_as_shell_exit_code(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
@@ -37,7 +35,7 @@ async def test_an_end_by_signal_is_told_as_the_shell_does(
     assert await listener.exit_of(launch.worker) == (139, EndedBy.ITSELF)
 
 
-async def test_started_comes_before_ended_even_for_the_shortest_command(
+async def test_started_event_precedes_ended_event(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("pass")
@@ -48,7 +46,7 @@ async def test_started_comes_before_ended_even_for_the_shortest_command(
     assert first.at <= ended.at
 
 
-async def test_the_environment_holds_what_is_given_and_the_documented_variables_only(
+async def test_environment_has_only_given_and_documented_variables(
     runtime: LocalRuntime, listener: Listener, state: Path
 ) -> None:
     launch = python_launch(
@@ -89,7 +87,7 @@ async def test_the_environment_holds_what_is_given_and_the_documented_variables_
     }
 
 
-async def test_secrets_of_the_environment_are_in_no_file_of_the_state_folder(
+async def test_environment_secrets_are_not_stored_in_state_folder(
     runtime: LocalRuntime, listener: Listener, state: Path
 ) -> None:
     launch = python_launch(
@@ -102,7 +100,7 @@ async def test_secrets_of_the_environment_are_in_no_file_of_the_state_folder(
     assert not [path for path in files if b"canary-5f1d" in path.read_bytes()]
 
 
-async def test_the_worker_has_an_own_session_empty_input_private_files_and_no_other_descriptor(
+async def test_worker_gets_own_session_empty_stdin_and_private_umask(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     leaked = os.open(tmp_path, os.O_RDONLY)
@@ -124,7 +122,7 @@ async def test_the_worker_has_an_own_session_empty_input_private_files_and_no_ot
     )
 
 
-async def test_folders_of_a_job_are_for_their_owner_only(
+async def test_job_folders_are_private_to_owner(
     runtime: LocalRuntime, listener: Listener, state: Path
 ) -> None:
     launch = python_launch("import os; open(os.environ['BENCHPOOL_OUTPUT_DIR'] + '/a', 'w')")
@@ -134,9 +132,7 @@ async def test_folders_of_a_job_are_for_their_owner_only(
     assert [path for path in [job, *job.rglob("*")] if path.lstat().st_mode & 0o077] == []
 
 
-async def test_a_missing_command_is_a_sentence_with_the_command_in_it(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_missing_command_is_named(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("", argv=("no-such-program", "x"))
     await runtime.start(launch)
     ended = await listener.ended(launch.worker)
@@ -147,7 +143,7 @@ async def test_a_missing_command_is_a_sentence_with_the_command_in_it(
     assert b"no-such-program" in await whole_log(runtime, launch.worker)
 
 
-async def test_the_command_is_looked_up_in_the_path_of_the_worker_and_skips_what_cannot_run(
+async def test_command_lookup_uses_worker_path_and_skips_non_executables(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     for name, mode in (("first", 0o600), ("second", 0o700)):
@@ -168,7 +164,7 @@ async def test_the_command_is_looked_up_in_the_path_of_the_worker_and_skips_what
     )
 
 
-async def test_a_missing_working_folder_is_a_sentence_with_the_folder_in_it(
+async def test_missing_working_folder_is_named(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     launch = python_launch("", working_dir=tmp_path / "gone")
@@ -179,18 +175,18 @@ async def test_a_missing_working_folder_is_a_sentence_with_the_folder_in_it(
     assert str(tmp_path / "gone") in ended.text
 
 
-async def test_starting_the_same_worker_again_starts_nothing(
+async def test_repeated_start_runs_worker_once(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
     mark = tmp_path / "starts"
     launch = python_launch(f"open({str(mark)!r}, 'a').write('x'); print('up', flush=True)")
     await asyncio.gather(*(runtime.start(launch) for _ in range(5)))
     await listener.ended(launch.worker)
-    await runtime.start(launch)  # also after its end: it is told again, not run again
+    await runtime.start(launch)  # after its end too: reported again, not run again
     assert mark.read_text() == "x"
 
 
-async def test_twenty_workers_at_once_all_run_and_all_end_as_they_did(
+async def test_twenty_concurrent_workers_run_and_report_exit_codes(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launches = [python_launch(f"print({n}); raise SystemExit({n})") for n in range(20)]
@@ -199,7 +195,7 @@ async def test_twenty_workers_at_once_all_run_and_all_end_as_they_did(
     assert codes == list(range(20))
 
 
-async def test_a_gang_on_one_machine_finds_its_rendezvous(
+async def test_gang_on_one_machine_gets_rendezvous_variables(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     job = worker_id().job
@@ -221,7 +217,7 @@ async def test_a_gang_on_one_machine_finds_its_rendezvous(
         assert said == f"127.0.0.1 2 {index} 0 {index} 2 1"
 
 
-async def test_the_supervisor_of_a_worker_is_small_and_holds_no_secret_in_its_environment(
+async def test_supervisor_is_small_and_has_no_secrets(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("import os, time; print(os.getppid()); time.sleep(60)")

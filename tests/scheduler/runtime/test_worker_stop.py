@@ -37,9 +37,7 @@ async def pids(runtime: LocalRuntime, worker: WorkerId, count: int) -> list[int]
     return found
 
 
-async def test_the_notice_is_there_whole_before_the_signal_comes(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_notice_is_complete_before_signal(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch(
         "import os, signal, sys, time\n"
         "def told(*_):\n"
@@ -64,7 +62,7 @@ async def test_the_notice_is_there_whole_before_the_signal_comes(
     assert asked + 14 < deadline.timestamp() < time.time() + 16
 
 
-async def test_a_program_that_only_looks_at_the_notice_file_has_time_to_look(
+async def test_program_polling_notice_file_can_save_before_signal(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -80,7 +78,7 @@ async def test_a_program_that_only_looks_at_the_notice_file_has_time_to_look(
     assert b"saved" in await whole_log(runtime, launch.worker)
 
 
-async def test_exit_0_during_a_pause_is_told_as_exit_0(
+async def test_exit_0_during_pause_is_reported_as_exit_0(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -94,11 +92,11 @@ async def test_exit_0_during_a_pause_is_told_as_exit_0(
     assert await listener.exit_of(launch.worker) == (0, EndedBy.NOTICE)
 
 
-async def test_a_shell_that_waits_for_its_child_is_not_taken_for_finished_when_paused(
+async def test_paused_shell_waiting_for_child_is_not_finished(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
-    # Many children give the shell time to see the last one's death before its own signal, if
-    # that came last.
+    # With many children, the shell has time to see the death of the last child before its own
+    # signal, if that came last.
     script = "for n in $(seq 100); do sleep 60 & done; echo up; wait $!; exit 0"
     launch = python_launch("", argv=("sh", "-c", script))
     await runtime.start(launch)
@@ -107,7 +105,7 @@ async def test_a_shell_that_waits_for_its_child_is_not_taken_for_finished_when_p
     assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
 
 
-async def test_who_ignores_everything_is_killed_when_the_grace_is_over_and_not_before(
+async def test_unresponsive_worker_is_killed_after_grace_period(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(DEAF + "time.sleep(60)")
@@ -121,7 +119,7 @@ async def test_who_ignores_everything_is_killed_when_the_grace_is_over_and_not_b
     assert ended.at - asked >= 1.0
 
 
-async def test_a_cancelled_program_gets_its_signal_at_once(
+async def test_cancelled_worker_is_signalled_immediately(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch("import time; print('up'); time.sleep(60)")
@@ -132,9 +130,7 @@ async def test_a_cancelled_program_gets_its_signal_at_once(
     assert (ended.exit_code, ended.by) == (143, EndedBy.NOTICE)
 
 
-async def test_a_cancel_shortens_a_pause_that_is_under_way(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_cancel_shortens_pause_in_progress(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("import time; print('up'); time.sleep(60)")
     await runtime.start(launch)
     await log_says(runtime, launch.worker, b"up")
@@ -145,9 +141,7 @@ async def test_a_cancel_shortens_a_pause_that_is_under_way(
     assert (ended.exit_code, ended.by) == (143, EndedBy.NOTICE)
 
 
-async def test_a_stop_that_comes_with_the_start_is_not_lost(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_stop_during_start_is_not_lost(runtime: LocalRuntime, listener: Listener) -> None:
     launches = [python_launch("import time; time.sleep(60)") for _ in range(5)]
     for launch in launches:
         await runtime.start(launch)
@@ -172,7 +166,7 @@ time.sleep(float(sys.argv[1]))
 """
 
 
-async def test_a_daemonised_grandchild_with_an_empty_environment_dies_with_its_worker(
+async def test_detached_daemon_with_empty_environment_is_killed(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(DAEMON.replace("float(sys.argv[1])", "100"))
@@ -184,7 +178,7 @@ async def test_a_daemonised_grandchild_with_an_empty_environment_dies_with_its_w
     assert not alive(daemon)
 
 
-async def test_what_a_worker_leaves_running_at_its_own_end_is_ended_too(
+async def test_leftover_daemon_is_killed_when_worker_exits(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(DAEMON.replace("float(sys.argv[1])", "1"))
@@ -194,10 +188,10 @@ async def test_what_a_worker_leaves_running_at_its_own_end_is_ended_too(
     assert not alive(daemon)
 
 
-async def test_a_daemon_is_also_found_where_no_cgroup_can_be_made(
+async def test_daemon_is_killed_without_cgroup(
     runtime: LocalRuntime, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A name with a slash cannot be made, so the supervisor goes on without a cgroup.
+    # A name with a slash cannot be created, so the supervisor continues without a cgroup.
     from benchpool_scheduler.runtime.local import supervisors
 
     config = supervisors.supervisor_config
@@ -214,9 +208,7 @@ async def test_a_daemon_is_also_found_where_no_cgroup_can_be_made(
     assert not alive(daemon)
 
 
-async def test_what_another_program_started_for_the_worker_is_found_by_its_tag(
-    runtime: LocalRuntime, listener: Listener
-) -> None:
+async def test_process_with_worker_tag_is_killed(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch(
         "import os, time; print(os.environ['BENCHPOOL_NOTICE_FILE']); time.sleep(1)"
     )
@@ -231,7 +223,7 @@ async def test_what_another_program_started_for_the_worker_is_found_by_its_tag(
     other.wait()
 
 
-async def test_the_time_limit_ends_a_worker_with_notice_and_grace(
+async def test_time_limit_ends_worker_with_notice_and_grace(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -249,7 +241,7 @@ async def test_the_time_limit_ends_a_worker_with_notice_and_grace(
     assert b'"the time limit is reached"' in await whole_log(runtime, launch.worker)
 
 
-async def test_a_shutdown_of_the_machine_pauses_the_worker_and_counts_as_lost(
+async def test_machine_shutdown_pauses_worker_and_counts_as_lost(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -261,7 +253,7 @@ async def test_a_shutdown_of_the_machine_pauses_the_worker_and_counts_as_lost(
     assert (await listener.ended(launch.worker)).by is EndedBy.LOST
 
 
-async def test_when_its_supervisor_is_killed_the_worker_is_lost_and_nothing_of_it_is_left(
+async def test_killed_supervisor_loses_worker_and_leaves_no_process(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     launch = python_launch(
@@ -281,7 +273,7 @@ async def test_when_its_supervisor_is_killed_the_worker_is_lost_and_nothing_of_i
     assert sum(isinstance(event, WorkerStarted) for event in listener.seen) == 1
 
 
-async def test_an_end_by_the_kernel_for_want_of_memory_is_told_as_such(
+async def test_kernel_out_of_memory_kill_is_reported(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
     if not os.access("/sys/fs/cgroup/memory", os.W_OK):

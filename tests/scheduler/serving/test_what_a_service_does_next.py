@@ -1,4 +1,4 @@
-"""Which replicas begin, leave and end: over drawn lives of services, and for cases with names."""
+"""Start, leave and stop of replicas: over random lives of services, and for named cases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AWAKE, ASLEEP, STOPPED = ServiceMode
 
 
 class World:
-    """A pool with room for so many replicas; programs answer as soon as they may."""
+    """Pool with capacity for ``room`` replicas; programs answer as soon as possible."""
 
     def __init__(self, plan: ServicePlan, room: int = 99, *, broken: frozenset[int] = frozenset()):
         self.now, self.room, self.broken = 1000.0, room, broken
@@ -59,7 +59,7 @@ class World:
         return acts
 
     def start(self) -> None:
-        """Let jobs start where there is room."""
+        """Start jobs while capacity is free."""
         free = self.room - len(self.phases(STARTING, READY, LEAVING))
         found = []
         for it in self.standing.replicas:
@@ -70,7 +70,7 @@ class World:
         self.standing = replace(self.standing, replicas=tuple(found))
 
     def answer(self) -> None:
-        """Let programs that run answer, or fail where their version is broken."""
+        """Let running programs answer, or fail if their version is broken."""
         for it in self.phases(STARTING):
             if it.version in self.broken:
                 self.fail(it)
@@ -91,7 +91,7 @@ class World:
         )
 
     def settle(self, most: int = 200) -> None:
-        """Go on until nothing changes without a request."""
+        """Continue until nothing changes without a request."""
         for _ in range(most):
             acts = self.look()
             before = self.standing
@@ -137,7 +137,7 @@ steps = st.lists(
 
 @given(plans, st.integers(0, 5), steps)
 @settings(max_examples=300)
-def test_whatever_happens_there_are_never_too_many_and_nobody_is_ended_before_they_left(
+def test_replicas_stay_within_maximum_and_leave_before_stop(
     plan: ServicePlan, room: int, taken: list[str]
 ) -> None:
     world = World(plan, room)
@@ -174,7 +174,7 @@ def test_whatever_happens_there_are_never_too_many_and_nobody_is_ended_before_th
 
 
 @given(st.integers(1, 4), st.integers(0, 3))
-def test_a_new_version_comes_in_with_never_fewer_that_answer(least: int, more: int) -> None:
+def test_new_version_keeps_number_of_ready_replicas(least: int, more: int) -> None:
     world = World(ServicePlan(least, least + more))
     world.settle()
     assert len(world.phases(READY)) == least
@@ -186,7 +186,7 @@ def test_a_new_version_comes_in_with_never_fewer_that_answer(least: int, more: i
 
 
 @given(st.integers(2, 4))
-def test_a_new_version_and_one_that_fails_come_in_one_replica_at_a_time(least: int) -> None:
+def test_new_or_failing_version_starts_replicas_singly(least: int) -> None:
     world = World(ServicePlan(least, least))
     world.settle()
     world.change()
@@ -200,7 +200,7 @@ def test_a_new_version_and_one_that_fails_come_in_one_replica_at_a_time(least: i
 
 
 @given(st.integers(1, 4))
-def test_without_room_for_one_more_one_leaves_first(least: int) -> None:
+def test_rollout_without_capacity_stops_one_old_replica_first(least: int) -> None:
     world = World(ServicePlan(least, least), room=least)
     world.settle()
     world.change()
@@ -210,7 +210,7 @@ def test_without_room_for_one_more_one_leaves_first(least: int) -> None:
     assert len(world.phases(READY)) == least
 
 
-def test_on_a_port_that_only_one_can_have_the_old_one_ends_first() -> None:
+def test_exclusive_port_stops_old_replica_first() -> None:
     world = World(ServicePlan(shares_port=True))
     world.settle()
     world.change()
@@ -221,9 +221,7 @@ def test_on_a_port_that_only_one_can_have_the_old_one_ends_first() -> None:
 
 
 @given(st.integers(1, 3), st.integers(0, 3))
-def test_a_version_that_never_answers_ends_none_of_the_old_where_there_is_room(
-    least: int, spare: int
-) -> None:
+def test_failing_version_keeps_old_replicas_if_capacity_allows(least: int, spare: int) -> None:
     world = World(ServicePlan(least, least), room=least + 1 + spare, broken=frozenset({2}))
     world.settle()
     world.change()
@@ -231,7 +229,7 @@ def test_a_version_that_never_answers_ends_none_of_the_old_where_there_is_room(
     assert [it.version for it in world.phases(READY)] == [1] * least
 
 
-def test_pauses_grow_to_five_minutes_and_are_short_again_after_ten_minutes_of_answers() -> None:
+def test_restart_delay_is_capped_and_reset_after_stable_run() -> None:
     world = World(ServicePlan(), broken=frozenset({1}))
     world.settle(400)
     pauses = [later - at for at, later in pairwise(world.begun)]
@@ -245,7 +243,7 @@ def test_pauses_grow_to_five_minutes_and_are_short_again_after_ten_minutes_of_an
     assert decide(world.standing, world.traffic, world.now).look_at == world.now + 1.0
 
 
-def test_it_sleeps_when_nobody_asks_and_wakes_when_somebody_does() -> None:
+def test_idle_service_sleeps_and_wakes_on_request() -> None:
     world = World(ServicePlan(least=0, idle_s=400.0))
     world.settle()
     assert world.standing.mode is AWAKE, "it is let answer before it sleeps"
@@ -266,7 +264,7 @@ def test_it_sleeps_when_nobody_asks_and_wakes_when_somebody_does() -> None:
     assert len(world.phases(READY)) == 1
 
 
-def test_what_has_a_least_number_never_sleeps() -> None:
+def test_service_with_minimum_replicas_never_sleeps() -> None:
     world = World(ServicePlan(least=1, idle_s=1.0))
     world.settle()
     world.now += 1e6
@@ -274,7 +272,7 @@ def test_what_has_a_least_number_never_sleeps() -> None:
     assert world.standing.mode is AWAKE
 
 
-def test_requests_in_flight_bring_more_at_once_and_fewer_after_a_while() -> None:
+def test_requests_in_flight_scale_up_immediately_and_down_later() -> None:
     world = World(ServicePlan(least=1, most=3, per_replica=2))
     world.settle()
     world.request(5)
@@ -293,7 +291,7 @@ def test_requests_in_flight_bring_more_at_once_and_fewer_after_a_while() -> None
     assert len(world.look().leave) == 2
 
 
-def test_a_leaving_one_answers_what_it_has_and_is_not_waited_for_for_ever() -> None:
+def test_leaving_replica_finishes_requests_until_timeout() -> None:
     world = World(ServicePlan())
     world.settle()
     world.change()
@@ -314,7 +312,7 @@ def test_a_leaving_one_answers_what_it_has_and_is_not_waited_for_for_ever() -> N
     assert world.look().stop == ("j0",)
 
 
-def test_a_request_that_was_just_handed_over_is_counted_before_its_replica_ends() -> None:
+def test_stop_waits_for_requests_just_handed_over() -> None:
     world = World(ServicePlan(least=0))
     world.settle()
     world.standing = replace(world.standing, mode=ASLEEP)
@@ -324,7 +322,7 @@ def test_a_request_that_was_just_handed_over_is_counted_before_its_replica_ends(
     assert world.look().stop == ("j0",)
 
 
-def test_signs_lead_to_modes_that_are_in_the_table_and_stopped_hears_no_request() -> None:
+def test_mode_transitions_are_complete_and_stopped_ignores_requests() -> None:
     assert set(MODES) == set(ServiceMode)
     assert mode_after(STOPPED, ServiceSign.REQUEST) is STOPPED
     assert {mode_after(it, ServiceSign.STOP) for it in ServiceMode} == {STOPPED}

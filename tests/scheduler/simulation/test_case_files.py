@@ -1,4 +1,4 @@
-"""Case files are read strictly, and results come in the fixed form (formats, section 1)."""
+"""Case files are parsed strictly, and results have the fixed form (formats, section 1)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def printed(path: Path, **options: object) -> tuple[int, list[str]]:
     return status, lines
 
 
-def test_a_case_that_holds_is_one_line_and_status_0(tmp_path: Path) -> None:
+def test_passing_case_prints_one_row_and_status_0(tmp_path: Path) -> None:
     assert printed(file(tmp_path, GOOD)) == (0, ["ok   borrow", "1 ok, 0 failed, 0 skipped"])
 
 
-def test_a_case_that_fails_says_the_difference_and_status_1(tmp_path: Path) -> None:
+def test_failing_case_shows_difference_and_status_1(tmp_path: Path) -> None:
     wrong = GOOD.replace("a: {state: queued}", "a: {state: running}")
     status, lines = printed(file(tmp_path, wrong.replace("preempted: [a]", "preempted: []")))
     assert status == 1
@@ -58,10 +58,8 @@ def test_a_case_that_fails_says_the_difference_and_status_1(tmp_path: Path) -> N
     ]
 
 
-def test_a_plan_that_breaks_a_rule_fails_the_case(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """R1, R8 and R10 are checked after each pass, whatever the case expects."""
+def test_rule_violation_fails_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1, R8 and R10 are checked after each pass, for any expectation of the case."""
 
     def lying(snapshot: Snapshot) -> Plan:
         plan = decide(snapshot)
@@ -78,7 +76,7 @@ def test_a_plan_that_breaks_a_rule_fails_the_case(
     )
 
 
-def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(
+def test_case_with_missing_feature_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "SUPPORTED", ("elastic",))
@@ -87,18 +85,18 @@ def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(
 
 
 @pytest.mark.parametrize("gpus", [1.5, 0.0, 0.1234, -0.5])
-def test_a_part_of_a_gpu_is_below_one_and_in_thousandths(tmp_path: Path, gpus: float) -> None:
+def test_gpu_fraction_is_below_one_in_thousandths(tmp_path: Path, gpus: float) -> None:
     wrong = GOOD.replace("project: joe, gpus: 2", f"project: joe, gpus: {gpus}")
     with pytest.raises(InvalidInput, match="case borrow, job b must be a whole number, or a part"):
         printed(file(tmp_path, wrong))
 
 
-def test_explain_adds_the_reason_of_every_waiting_job(tmp_path: Path) -> None:
+def test_explain_adds_reason_of_every_waiting_job(tmp_path: Path) -> None:
     _, lines = printed(file(tmp_path, GOOD), explain=True)
     assert lines[1].startswith("     a: waits for 4 GPUs: 2 of 4 are free; project susan holds 0")
 
 
-def test_json_has_the_fixed_keys(tmp_path: Path) -> None:
+def test_json_has_fixed_keys(tmp_path: Path) -> None:
     _, lines = printed(file(tmp_path, GOOD), json=True)
     (answer,) = json.loads("\n".join(lines))
     assert set(answer) == {
@@ -116,7 +114,7 @@ def test_json_has_the_fixed_keys(tmp_path: Path) -> None:
     assert (answer["passes"], answer["preempted"], answer["moved"]) == (7, ["a"], [])
 
 
-def test_one_case_can_be_chosen_by_name(tmp_path: Path) -> None:
+def test_case_is_selected_by_name(tmp_path: Path) -> None:
     path = file(tmp_path, GOOD + "---" + GOOD.replace("case: borrow", "case: other"))
     assert printed(path, case="other")[1][0] == "ok   other"
     with pytest.raises(InvalidInput, match="holds no case third"):
@@ -146,7 +144,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("old", "new", "sentence"), MISTAKES)
-def test_a_mistake_is_named_with_key_file_and_nearest_known_key(
+def test_error_names_key_file_and_nearest_known_key(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
     assert old in GOOD
@@ -158,12 +156,12 @@ def test_a_mistake_is_named_with_key_file_and_nearest_known_key(
     assert caught.value.exit_status == 2
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read: No such file"):
         printed(tmp_path / "none.yaml")
 
 
-def test_a_wrong_division_fails_with_what_came_out(tmp_path: Path) -> None:
+def test_wrong_division_fails_with_result(tmp_path: Path) -> None:
     path = tmp_path / "shares.yaml"
     path.write_text(
         "- {name: d, total: 3, projects: [{name: a, quota: 1, weight: 1, limit: null, "

@@ -1,4 +1,4 @@
-"""Every scheduling case of the project holds, one test a case."""
+"""Every scheduling case of the project passes, one test per case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIVISIONS = [division for path in SHARES for division in divisions.load(path)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_case_holds_and_then_nothing_changes(case: cases.Case) -> None:
+def test_case_passes_and_pool_settles(case: cases.Case) -> None:
     outcome = outcomes.try_case(case)
     if outcome.result == "skip":
         pytest.skip(f"needs {case.missing}")
@@ -29,5 +29,5 @@ def test_the_case_holds_and_then_nothing_changes(case: cases.Case) -> None:
 
 
 @pytest.mark.parametrize("division", DIVISIONS, ids=lambda division: division.name)
-def test_the_division_comes_out_exactly(division: divisions.Division) -> None:
+def test_division_matches_expected(division: divisions.Division) -> None:
     assert divisions.check(division).differences == ()

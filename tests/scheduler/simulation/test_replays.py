@@ -1,4 +1,4 @@
-"""A replay runs the product's core in virtual time, and never shows it a run time."""
+"""A replay runs the product's core in virtual time, without access to run times."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def played(folder: Path, rows: Rows, **given: object) -> tuple[Summary, list[Run
     return replay(options(folder, rows, **given))
 
 
-def test_a_project_gets_its_quota_back_and_the_paused_job_goes_on(tmp_path: Path) -> None:
+def test_project_reclaims_quota_and_paused_job_resumes(tmp_path: Path) -> None:
     rows: Rows = [(0, 1000, 4, "a"), (100, 300, 2, "b")]
     _, (surplus, claim) = played(tmp_path, rows, restart_s=60, lost_progress_s=10)
     assert (claim.first_start_s, claim.wait_s) == (100, 0)
     assert surplus.preemptions == 1
-    # paused at 100 with 10 s unsaved, resumed at 400, 60 s to restart, 910 s to go
+    # Paused at 100 with 10 s unsaved, resumed at 400; 60 s to restart, 910 s left.
     assert surplus.end_s == 400 + 60 + 910
     assert surplus.wait_s == 300 + 60 + 10
     assert surplus.lost_gpu_s == 4 * (60 + 10)
 
 
-def test_a_restart_that_is_cut_short_costs_what_it_took(tmp_path: Path) -> None:
+def test_interrupted_restart_costs_its_elapsed_time(tmp_path: Path) -> None:
     rows: Rows = [(0, 1000, 4, "a"), (100, 100, 2, "b"), (210, 100, 2, "b")]
     _, runs = played(tmp_path, rows, restart_s=60)
     assert runs[0].preemptions == 2
@@ -60,25 +60,25 @@ def test_a_restart_that_is_cut_short_costs_what_it_took(tmp_path: Path) -> None:
     assert runs[0].end_s == 370 + 900
 
 
-def test_no_job_is_paused_more_often_in_a_day_than_the_policy_allows(tmp_path: Path) -> None:
+def test_daily_pauses_stay_within_policy(tmp_path: Path) -> None:
     often = Policy().preemptions_per_day
     claims: Rows = [(half * 1800, 60, 2, "b") for half in range(1, often + 2)]
     _, (surplus, *claimants) = played(tmp_path, [(0, 200_000, 4, "a"), *claims])
     starts = [it.first_start_s for it in claimants]
     assert starts[:often] == [it.job.submit_s for it in claimants[:often]]
-    # the first pause counts no more a day after it
+    # The first pause no longer counts one day later.
     assert starts[often:] == [1800 + 24 * 3600]
     assert surplus.preemptions == often + 1
 
 
-def test_jobs_larger_than_what_is_left_wait_and_smaller_ones_go_past(tmp_path: Path) -> None:
+def test_smaller_jobs_pass_larger_waiting_jobs(tmp_path: Path) -> None:
     rows: Rows = [(0, 100, 3, "a"), (1, 100, 3, "a"), (2, 10, 1, "a")]
     starts = {
         policy: [r.first_start_s for r in played(tmp_path, rows, policy=policy)[1]]
         for policy in POLICIES
     }
     assert starts["guaranteed"] == starts["static"] == [0, 100, 2]
-    assert starts["fifo"] == [0, 100, 100]  # strictly first come, first served
+    assert starts["fifo"] == [0, 100, 100]  # strict first come, first served
 
 
 def test_static_partitions_lend_nothing(tmp_path: Path) -> None:
@@ -86,12 +86,12 @@ def test_static_partitions_lend_nothing(tmp_path: Path) -> None:
     assert [r.first_start_s for r in played(tmp_path, rows, policy="static")[1]] == [0, 100, 0]
 
 
-def test_static_says_which_job_its_partition_cannot_hold(tmp_path: Path) -> None:
+def test_static_policy_names_job_too_large_for_partition(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"line 2 .* asks for 3 GPUs and the partition"):
         played(tmp_path, [(0, 1, 3, "a"), (0, 1, 1, "b")], policy="static")
 
 
-def test_utilisation_is_measured_over_the_window(tmp_path: Path) -> None:
+def test_utilisation_is_measured_over_window(tmp_path: Path) -> None:
     day = 86_400
     rows: Rows = [(day, day / 2, 4, "a"), (1.75 * day, day, 4, "a")]
     summary, _ = played(tmp_path, rows, window="1:2")
@@ -101,7 +101,7 @@ def test_utilisation_is_measured_over_the_window(tmp_path: Path) -> None:
     assert whole.allocated_utilisation == pytest.approx(1.5 / 1.75)
 
 
-def test_restarts_and_lost_progress_are_allocated_and_not_useful(tmp_path: Path) -> None:
+def test_restarts_and_lost_progress_are_allocated_but_not_useful(tmp_path: Path) -> None:
     rows: Rows = [(0, 100, 4, "a"), (50, 100, 2, "b")]
     summary, _ = played(tmp_path, rows, restart_s=10, lost_progress_s=20)
     assert summary.makespan_d * 86_400 == pytest.approx(150 + 10 + 70)
@@ -114,14 +114,14 @@ def test_restarts_and_lost_progress_are_allocated_and_not_useful(tmp_path: Path)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_nodes_hold_what_counting_alone_would_not_see(tmp_path: Path, policy: str) -> None:
+def test_fragmented_nodes_delay_job_that_fits_by_count(tmp_path: Path, policy: str) -> None:
     rows: Rows = [(0, 100, 2, "a"), (0, 100, 2, "a"), (0, 100, 2, "a"), (10, 10, 2, "a")]
     counted = played(tmp_path, rows, gpus=9, policy=policy)[1][3]
     placed = played(tmp_path, rows, gpus=None, nodes=3, gpus_per_node=3, policy=policy)[1][3]
     assert (counted.first_start_s, placed.first_start_s) == (10, 100)
 
 
-def test_the_summary_has_the_keys_of_the_format_in_their_order(tmp_path: Path) -> None:
+def test_summary_keys_follow_format_order(tmp_path: Path) -> None:
     lines: list[str] = []
     run(options(tmp_path, [(0, 1, 1, "a")], json=True), echo=lines.append)
     assert list(json.loads(lines[0])) == KEYS
@@ -130,7 +130,7 @@ def test_the_summary_has_the_keys_of_the_format_in_their_order(tmp_path: Path) -
     assert [line.split()[0] for line in shown] == KEYS
 
 
-def test_every_job_has_its_row(tmp_path: Path) -> None:
+def test_every_job_has_row(tmp_path: Path) -> None:
     out = tmp_path / "jobs.csv"
     rows: Rows = [(0, 100, 4, "a"), (50, 100, 2, "b")]
     run(options(tmp_path, rows, jobs_out=out), echo=lambda _: None)
@@ -144,14 +144,12 @@ def test_every_job_has_its_row(tmp_path: Path) -> None:
     "given",
     [{"gpus": None}, {"gpus": 4, "nodes": 2}, {"gpus": None, "nodes": 2}, {"window": "3:1"}],
 )
-def test_a_pool_or_window_that_makes_no_sense_is_refused(
-    tmp_path: Path, given: dict[str, object]
-) -> None:
+def test_invalid_pool_or_window_is_rejected(tmp_path: Path, given: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         played(tmp_path, [(0, 1, 1, "a")], **given)
 
 
-# --------------------------------------------------------------------------- what always holds
+# --------------------------------------------------------------------------- invariants
 
 times = st.integers(0, 300)
 rows_drawn = st.lists(
@@ -184,10 +182,10 @@ def test_no_policy_beats_floors_and_ceiling(folder: Path, rows: Rows, policy: st
 
 @steady
 @given(rows=rows_drawn, at=times, longer=st.integers(1, 500))
-def test_what_happens_before_an_end_does_not_depend_on_it(
+def test_later_ends_do_not_change_earlier_decisions(
     folder: Path, rows: Rows, at: int, longer: int
 ) -> None:
-    """The scheduler never sees ``duration_s``: what ends later changes nothing earlier."""
+    """The scheduler has no access to ``duration_s``: later ends change nothing earlier."""
     _, before = played(folder, rows)
     rows = [(s, d, g, p) for s, d, g, p in sorted(rows, key=lambda row: row[0])]
     late = [r.index for r in before if r.end_s > at]
@@ -205,8 +203,8 @@ def _before(instant_s: float | None, at: int) -> bool:
 
 @steady
 @given(rows=rows_drawn, gpus=st.integers(2, 6))
-def test_the_floor_of_completion_holds_on_one_fast_machine(rows: Rows, gpus: int) -> None:
-    """One GPU: the bound is what the shortest remaining time first really reaches."""
+def test_completion_floor_is_reached_on_one_fast_machine(rows: Rows, gpus: int) -> None:
+    """One GPU: shortest remaining time first reaches the bound."""
     jobs = [TraceJob(0, float(s), float(d), 1, p) for s, d, _, p in sorted(rows)]
     exact = _shortest_first([(j.submit_s, j.duration_s) for j in jobs])
     assert floors.mean_jct_s(jobs, 1) == pytest.approx(exact)
@@ -228,8 +226,8 @@ def _shortest_first(jobs: list[tuple[float, float]]) -> float:
     return sum(end - submit for end, (submit, _) in zip(ends, jobs, strict=True)) / len(jobs)
 
 
-def test_estimates_of_starts_are_held_against_the_starts_of_a_replay(tmp_path: Path) -> None:
-    # Jobs of an hour each queue for one GPU; after four have ended, ends are learned.
+def test_start_estimates_are_compared_with_replay(tmp_path: Path) -> None:
+    # Jobs of one hour each queue for one GPU; after four ends, run times are learned.
     rows: Rows = [(60.0 * i, 3600.0, 1, "a") for i in range(60)]
     given = options(tmp_path, rows, gpus=1, estimates=True)
     said: list[str] = []
@@ -257,12 +255,12 @@ def test_estimates_of_starts_are_held_against_the_starts_of_a_replay(tmp_path: P
     assert sum(it["inside"] for it in horizons) >= 0.8 * told
 
 
-def test_estimates_are_asked_of_the_guaranteed_policy_alone(tmp_path: Path) -> None:
+def test_estimates_require_guaranteed_policy(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="leave out --estimates or --policy"):
         run(options(tmp_path, [(0, 10, 1, "a")], policy="fifo", estimates=True))
 
 
-def test_estimates_before_the_day_that_is_judged_teach_and_are_not_counted(tmp_path: Path) -> None:
+def test_estimates_before_judged_day_train_but_are_not_counted(tmp_path: Path) -> None:
     rows: Rows = [(60.0 * i, 3600.0, 1, "a") for i in range(60)]
     asked = options(tmp_path, rows, gpus=1, estimates=True)
 

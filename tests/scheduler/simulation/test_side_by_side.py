@@ -1,4 +1,4 @@
-"""The command that holds the core against that of another commit really runs both."""
+"""The command that compares the core with another commit runs both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def said(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_shape_is_timed_on_both_sides_in_turns() -> None:
+def test_shape_is_timed_alternately_on_both_sides() -> None:
     done = said("HEAD", "gang:1000", "--pairs", "2")
     assert done.returncode == 0, done.stderr
     row = done.stdout.splitlines()[-1]
@@ -27,6 +27,6 @@ def test_a_shape_is_timed_on_both_sides_in_turns() -> None:
     assert re.fullmatch(rf"\| `gang` \| 1,000 \| 2 \| {sides} \| [+-]\d+\.\d % \|", row), row
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_unmeasurable_input_is_rejected() -> None:
     assert "such as drain:1000" in said("HEAD", "gang").stderr
     assert "no-such-commit cannot be read" in said("no-such-commit", "gang:1000").stderr

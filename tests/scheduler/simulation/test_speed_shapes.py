@@ -1,4 +1,4 @@
-"""Every speed shape comes to what it is said to come to, at a size that tests can afford."""
+"""Every speed shape has its documented result, at a size suitable for tests."""
 
 import json
 from collections import Counter
@@ -35,19 +35,19 @@ def commands(built: Built, kind: type[Start] | type[Preempt]) -> list[JobId]:
     return [command.job for command in decide(built.snapshot).commands if isinstance(command, kind)]
 
 
-def test_all_jobs_of_an_empty_pool_start() -> None:
+def test_all_jobs_start_in_empty_pool() -> None:
     built = SHAPES["fill"].build(20)
     assert len({job.project for job in built.snapshot.jobs}) == 20
     assert len(commands(built, Start)) == len(built.snapshot.jobs) == 160
 
 
-def test_a_gang_takes_back_exactly_half_of_what_is_lent() -> None:
+def test_gang_reclaims_exactly_half_of_lent_gpus() -> None:
     built = SHAPES["drain"].build(20)
     assert commands(built, Start) == ["gang"]
     assert len(set(commands(built, Preempt))) == 80
 
 
-def test_all_change_hands_in_one_pass() -> None:
+def test_all_gpus_change_owner_in_one_pass() -> None:
     built = SHAPES["swap"].build(12)
     queued = {job.id for job in built.snapshot.jobs if job.activity is Activity.QUEUED}
     assert set(commands(built, Start)) == queued
@@ -55,14 +55,14 @@ def test_all_change_hands_in_one_pass() -> None:
     assert len(queued) == 96
 
 
-def test_nobody_is_preempted_for_a_gang_that_lacks_one_gpu_and_it_is_told_why() -> None:
+def test_gang_lacking_one_gpu_preempts_nothing_and_has_reason() -> None:
     built = SHAPES["blocked"].build(20)
     plan = decide(built.snapshot)
     assert plan.commands == ()
     assert list(plan.reasons) == ["gang"]
 
 
-def test_with_one_gpu_less_in_the_guests_quota_the_blocked_gang_starts() -> None:
+def test_lower_guest_quota_lets_blocked_gang_preempt() -> None:
     blocked = SHAPES["blocked"].build(20)
     owner, guests = blocked.snapshot.projects
     assert guests.quota == 81
@@ -71,7 +71,7 @@ def test_with_one_gpu_less_in_the_guests_quota_the_blocked_gang_starts() -> None
 
 
 @pytest.mark.parametrize("nodes", [8, 64, 130, 600])
-def test_a_gang_of_512_starts_inside_one_domain_of_its_preferred_level(nodes: int) -> None:
+def test_gang_of_512_starts_inside_one_preferred_domain(nodes: int) -> None:
     built = SHAPES["gang"].build(nodes)
     (gang,) = built.snapshot.jobs
     assert gang.spec.workers == gang.spec.least_workers == min(512, 8 * nodes)
@@ -84,7 +84,7 @@ def test_a_gang_of_512_starts_inside_one_domain_of_its_preferred_level(nodes: in
     assert {labels[worker.node] for worker in start.workers} == {"hall0"}
 
 
-def test_the_topology_has_four_zones_of_eight_blocks_of_eight_racks_of_two_nodes() -> None:
+def test_topology_has_four_zones_of_eight_blocks() -> None:
     nodes = SHAPES["gang"].build(1024).snapshot.nodes
     domains = [len({node.labels[level] for node in nodes}) for level in ("hall", "zone", "block")]
     assert domains == [2, 2 * 4, 2 * 4 * 8]
@@ -92,7 +92,7 @@ def test_the_topology_has_four_zones_of_eight_blocks_of_eight_racks_of_two_nodes
 
 
 @pytest.mark.parametrize("nodes", [20, 27])
-def test_nothing_starts_in_a_crowded_pool_and_every_waiting_job_has_its_reason(nodes: int) -> None:
+def test_crowded_pool_starts_nothing_and_explains_every_wait(nodes: int) -> None:
     snapshot = SHAPES["cycle"].build(nodes).snapshot
     queued = {job.id for job in snapshot.jobs if job.activity is Activity.QUEUED}
     assert (len(snapshot.jobs) - len(queued), len(queued)) == (4 * nodes, 10 * nodes)
@@ -101,7 +101,7 @@ def test_nothing_starts_in_a_crowded_pool_and_every_waiting_job_has_its_reason(n
     assert set(plan.reasons) == queued
 
 
-def test_a_crowded_pool_has_every_kind_of_reason_and_every_kind_of_job() -> None:
+def test_crowded_pool_has_every_reason_and_job_kind() -> None:
     snapshot = SHAPES["cycle"].build(20).snapshot
     found = {reason.code for reason in decide(snapshot).reasons.values()}
     assert found == EXPLAINED
@@ -114,7 +114,7 @@ def test_a_crowded_pool_has_every_kind_of_reason_and_every_kind_of_job() -> None
     assert all(project.parent for project in snapshot.projects if project.name in holders)
 
 
-def test_when_one_job_of_a_crowded_pool_ends_another_one_starts() -> None:
+def test_crowded_pool_starts_job_when_another_ends() -> None:
     said: list[str] = []
     assert run_shape("event", nodes=20, json=True, echo=said.append) == 0
     result = json.loads(said[0])["result"]
@@ -122,16 +122,16 @@ def test_when_one_job_of_a_crowded_pool_ends_another_one_starts() -> None:
     assert " 0 preempted" in result
 
 
-def test_garbage_is_collected_as_often_as_in_the_service() -> None:
+def test_garbage_collection_matches_service() -> None:
     assert timing.COLLECTIONS == interpreter.THRESHOLDS
 
 
-def test_the_same_size_gives_the_same_pool() -> None:
+def test_same_size_gives_same_pool() -> None:
     assert SHAPES["cycle"].build(21).snapshot == SHAPES["cycle"].build(21).snapshot
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_row_has_exactly_its_keys_and_an_expected_result(shape: str) -> None:
+def test_row_has_exact_keys_and_expected_result(shape: str) -> None:
     said: list[str] = []
     assert run_shape(shape, nodes=20, json=True, echo=said.append) == 0
     (row,) = map(json.loads, said)
@@ -142,7 +142,7 @@ def test_a_row_has_exactly_its_keys_and_an_expected_result(shape: str) -> None:
     assert 1 < row["peak_rss_mib"] < 1000
 
 
-def test_the_table_names_its_columns_as_json_does() -> None:
+def test_table_columns_match_json_keys() -> None:
     said: list[str] = []
     run_shape("fill", nodes=3, echo=said.append)
     heading, row = said
@@ -150,12 +150,12 @@ def test_the_table_names_its_columns_as_json_does() -> None:
     assert row.split()[:3] == ["fill", "3", "24"]
 
 
-def test_a_size_that_has_no_sense_is_refused_with_the_least() -> None:
+def test_invalid_size_is_rejected_with_minimum() -> None:
     with pytest.raises(InvalidInput, match=r"--nodes is 3; this shape needs at least 20\."):
         run_shape("cycle", nodes=3)
 
 
-def test_a_plan_that_is_not_the_expected_one_is_a_failure() -> None:
+def test_unexpected_plan_is_failure() -> None:
     built, larger = SHAPES["drain"].build(20), SHAPES["drain"].build(22)
     found = tally(built.snapshot, decide(built.snapshot))
     assert timing.result_of(built, [found]) == "ok: 1 started, 80 preempted, 0 waiting"

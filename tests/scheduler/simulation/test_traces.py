@@ -1,4 +1,4 @@
-"""Traces are read strictly and selected repeatably (formats, section 2)."""
+"""Traces are parsed strictly and selected reproducibly (formats, section 2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def job(submit_s: float, duration_s: float = 10.0, gpus: int = 1, project: str =
     return TraceJob(2, submit_s, duration_s, gpus, project)
 
 
-def test_a_packed_trace_reads_as_the_plain_one(tmp_path: Path) -> None:
+def test_compressed_trace_equals_plain_trace(tmp_path: Path) -> None:
     text = f"{HEADER}\n5,10,1,a\n0,20,2,b\n"
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(text.encode()))
@@ -35,7 +35,7 @@ def test_a_packed_trace_reads_as_the_plain_one(tmp_path: Path) -> None:
     assert [(j.submit_s, j.project, j.line) for j in jobs] == [(0.0, "b", 3), (5.0, "a", 2)]
 
 
-def test_optional_columns_are_read_and_may_be_empty(tmp_path: Path) -> None:
+def test_optional_columns_may_be_empty(tmp_path: Path) -> None:
     text = (
         f"{HEADER},user,workers,gpu_models,priority,time_limit_s\n"
         "0,10,8,a,susan,2,A100;H100,70,3600\n1,10,8,a,,,,,\n"
@@ -63,37 +63,37 @@ def test_optional_columns_are_read_and_may_be_empty(tmp_path: Path) -> None:
         (f"{HEADER}\n", "holds no job"),
     ],
 )
-def test_a_wrong_cell_is_named_by_line_and_column(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_cell_is_named_by_row_and_column(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         trace.read(written(tmp_path, text))
 
 
-def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:
+def test_file_without_trace_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read"):
         trace.read(tmp_path / "nowhere.csv")
     with pytest.raises(InvalidInput, match="cannot be read"):
         trace.read(written(tmp_path, "plain text", "t.csv.gz"))
 
 
-def test_the_window_takes_its_first_instant_and_not_its_last() -> None:
+def test_window_includes_first_but_not_last_instant() -> None:
     jobs = [job(DAY - 1), job(DAY), job(2 * DAY - 1), job(2 * DAY)]
     kept = Selection(window=(1, 2)).of(jobs)
     assert [j.submit_s for j in kept] == [DAY, 2 * DAY - 1]
 
 
-def test_small_projects_are_counted_inside_the_window() -> None:
+def test_small_projects_are_counted_inside_window() -> None:
     jobs = [job(0, project="a"), job(DAY, project="a"), job(DAY), job(DAY + 1)]
     assert {j.project for j in Selection(window=(1, 2), min_jobs=2).of(jobs)} == {"p"}
 
 
-def test_load_brings_submissions_and_the_window_closer() -> None:
+def test_load_compresses_submissions_and_window() -> None:
     selection = Selection(window=(1, 3), load=2)
     jobs = selection.of([job(DAY), job(2 * DAY)])
     assert [j.submit_s for j in jobs] == [DAY / 2, DAY]
     assert selection.window_s == (DAY / 2, 1.5 * DAY)
 
 
-def test_a_sample_is_the_same_for_the_same_seed() -> None:
+def test_sample_is_reproducible_with_seed() -> None:
     jobs = [job(float(i)) for i in range(200)]
     first = Selection(sample=0.5, seed=1).of(jobs)
     assert first == Selection(sample=0.5, seed=1).of(jobs)
@@ -101,12 +101,12 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
     assert 60 < len(first) < 140
 
 
-def test_nothing_left_to_replay_is_refused() -> None:
+def test_empty_replay_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="no job of the trace is left"):
         Selection(window=(5, 6)).of([job(0)])
 
 
-def test_the_quota_is_the_demand_that_is_not_passed_in_98_of_100_seconds() -> None:
+def test_quota_covers_demand_98_percent_of_time() -> None:
     always, seldom = job(0, 100, 2), job(0, 1.9, 5)
     assert quotas.percentiles([always, seldom], (0, 100)) == {"p": 5}  # its largest job
     often = [job(0, 100, 2), *(job(i, 3, 1) for i in (0, 0, 0))]
@@ -115,12 +115,12 @@ def test_the_quota_is_the_demand_that_is_not_passed_in_98_of_100_seconds() -> No
     assert quotas.percentiles(rare, (0, 100)) == {"p": 2}
 
 
-def test_equal_quotas_use_the_whole_pool() -> None:
+def test_equal_quotas_use_whole_pool() -> None:
     jobs = [job(0, project="a"), job(1, project="b"), job(2, project="c")]
     assert quotas.by_rule("equal", jobs, 8, None) == {"a": 3, "b": 3, "c": 2}
 
 
-def test_a_quota_file_must_name_every_project_of_the_trace(tmp_path: Path) -> None:
+def test_quota_file_must_name_every_project(tmp_path: Path) -> None:
     path = written(tmp_path, "project,quota\na,3\nextra,9\n", "q.csv")
     assert quotas.from_file(path, [job(0, project="a")]) == {"a": 3}
     with pytest.raises(InvalidInput, match="lacks the project b"):
@@ -135,12 +135,12 @@ def test_a_quota_file_must_name_every_project_of_the_trace(tmp_path: Path) -> No
         ("project,quota\na\n", "line 2 has 1 cells"),
     ],
 )
-def test_a_wrong_quota_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_quota_file_is_rejected(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         quotas.from_file(written(tmp_path, text, "q.csv"), [job(0, project="a")])
 
 
-def test_a_job_larger_than_a_node_runs_on_several() -> None:
+def test_job_larger_than_node_runs_on_several_nodes() -> None:
     pool = ReplayPool(4, 8)
     assert [pool.workers_of(job(0, gpus=gpus)) for gpus in (1, 8, 12, 16, 32)] == [1, 1, 2, 2, 4]
 
@@ -153,6 +153,6 @@ def test_a_job_larger_than_a_node_runs_on_several() -> None:
         (TraceJob(7, 0, 1, 31, "p"), "no equal workers"),
     ],
 )
-def test_a_job_that_can_never_run_is_named(asked: TraceJob, said: str) -> None:
+def test_impossible_job_is_named(asked: TraceJob, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         ReplayPool(4, 8).workers_of(asked)

@@ -1,4 +1,4 @@
-"""What if, over a recorded workload: the same jobs in two pools."""
+"""What-if over a recorded workload: the same jobs in two pools."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def of(found: Replayed, name: str) -> ProjectComparison:
 
 
 NIGHT = [job(0, 10, 4, "vision"), job(0, 10, 4, "vision"), job(1, 2, 4, "speech")]
-"""Vision fills eight GPUs for ten hours; after one hour speech comes with two hours' work."""
+"""Vision fills eight GPUs for ten hours; after one hour speech submits two hours of work."""
 
 
-def test_a_quota_moves_the_wait_from_one_project_to_the_other() -> None:
+def test_quota_moves_wait_between_projects() -> None:
     none = side(8, project("vision", 8), project("speech", 0))
     half = side(8, project("vision", 4), project("speech", 4))
     found = replay_both(NIGHT, none, half, Costs(restart_s=0))
@@ -56,7 +56,7 @@ def test_a_quota_moves_the_wait_from_one_project_to_the_other() -> None:
     assert (found.before.mean_wait_h, found.after.mean_wait_h) == (3, 2 / 3)
 
 
-def test_more_gpus_make_the_same_work_wait_less_and_use_a_smaller_part() -> None:
+def test_added_gpus_lower_wait_and_utilisation() -> None:
     small = side(8, project("vision", 8), project("speech", 0))
     large = replace(small, nodes=side(12).nodes)
     found = replay_both(NIGHT, small, large, Costs(restart_s=0))
@@ -67,7 +67,7 @@ def test_more_gpus_make_the_same_work_wait_less_and_use_a_smaller_part() -> None
     assert of(found, "vision").gpu_h == 80
 
 
-def test_a_tree_with_limits_is_replayed_as_it_is_configured() -> None:
+def test_tree_with_limits_is_replayed_as_configured() -> None:
     flat = side(8, project("vision", 8), project("speech", 0))
     tree = side(
         8,
@@ -79,7 +79,7 @@ def test_a_tree_with_limits_is_replayed_as_it_is_configured() -> None:
     assert found.after.makespan_d * 24 == 22  # four at a time: 10 + 2 + 10 hours
 
 
-def test_both_sides_alike_fare_alike_and_as_the_plain_replay(tmp_path: Path) -> None:
+def test_equal_sides_match_each_other_and_plain_replay(tmp_path: Path) -> None:
     chance = random.Random(7)
     rows = [
         (chance.randrange(200_000), chance.randrange(60, 40_000), chance.choice([1, 1, 2, 4]), name)
@@ -106,7 +106,7 @@ def test_both_sides_alike_fare_alike_and_as_the_plain_replay(tmp_path: Path) -> 
     assert all(it.before == it.after for it in found.projects)
 
 
-def test_jobs_that_one_side_could_never_run_are_left_out_and_counted() -> None:
+def test_jobs_impossible_on_one_side_are_excluded_and_counted() -> None:
     here = side(8, project("vision", 8), project("speech", 0))
     gone = side(4, project("vision", 8))
     jobs = [*NIGHT, job(2, 1, 8, "vision")]
@@ -116,7 +116,7 @@ def test_jobs_that_one_side_could_never_run_are_left_out_and_counted() -> None:
         replay_both(NIGHT[2:], here, gone, Costs())
 
 
-def test_a_job_larger_than_a_node_runs_as_equal_workers_that_fit_both_sides() -> None:
+def test_job_larger_than_node_runs_as_equal_workers() -> None:
     large, small = (side(16, project("vision", 16), per_node=n) for n in (16, 4))
     found = replay_both([job(0, 1, 12, "vision")], large, small, Costs())
     assert (found.left_out, found.after.mean_wait_h) == (0, 0)

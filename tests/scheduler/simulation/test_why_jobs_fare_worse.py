@@ -1,4 +1,4 @@
-"""Where a what-if makes waits longer or pauses more, it says why, and what it says is true."""
+"""Explanations of longer waits and more pauses in a what-if are given, and are true."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COSTS = Costs(restart_s=60, lost_progress_s=600)
 
 
 def both(jobs: list[TraceJob], gpus: int, more: int, **quotas: int) -> Replayed:
-    """Replay jobs in a pool with one machine of so many GPUs, and in one that has more."""
+    """Replay jobs in a pool with one machine of ``gpus`` GPUs, and in a pool with more."""
     projects = tuple(Project(ProjectName(name), quota=gpu) for name, gpu in quotas.items())
     before, after = (Side((machine(number),), projects, Policy()) for number in (gpus, gpus + more))
     return replay_both(jobs, before, after, COSTS)
@@ -31,10 +31,10 @@ def job(submit_h: float, hours: float, gpus: int, name: str) -> TraceJob:
     return TraceJob(2, submit_h * HOUR, hours * HOUR, gpus, name)
 
 
-def test_a_job_that_starts_on_new_gpus_and_gives_them_back_is_why_there_are_more_pauses() -> None:
+def test_reclaimed_new_gpus_explain_more_pauses() -> None:
     jobs = [
         *(job(0, 10, 4, "speech"), job(0, 10, 4, "lab")),
-        job(0.5, 5, 4, "guests"),  # on eight GPUs it waits; on twelve it runs until lab asks
+        job(0.5, 5, 4, "guests"),  # waits on eight GPUs; runs on twelve until lab claims
         job(1, 5, 4, "lab"),
     ]
     found = both(jobs, 8, 4, speech=4, lab=4, guests=0)
@@ -48,7 +48,7 @@ def test_a_job_that_starts_on_new_gpus_and_gives_them_back_is_why_there_are_more
     assert "mean_wait_h" not in why
 
 
-def test_a_short_job_that_comes_behind_a_large_one_is_why_short_jobs_wait_longer() -> None:
+def test_short_job_behind_large_job_explains_longer_wait() -> None:
     jobs = [job(0, 10, 3, "p"), job(1, 5, 4, "p"), job(2, 0.5, 1, "p")]
     why = workloads.answer(both(jobs, 4, 3, p=7)).why
     assert why == {
@@ -58,7 +58,7 @@ def test_a_short_job_that_comes_behind_a_large_one_is_why_short_jobs_wait_longer
     }
 
 
-def test_a_pool_where_nothing_is_worse_says_nothing() -> None:
+def test_unchanged_pool_has_no_explanation() -> None:
     jobs = [job(0, 10, 4, "p"), job(0, 10, 4, "p")]
     answer = workloads.answer(both(jobs, 4, 4, p=4))
     assert answer.why == {}
@@ -87,7 +87,7 @@ def worse(answer: WorkloadWhatIf) -> set[str]:
     }
 
 
-def test_each_figure_that_is_worse_has_its_reason_and_no_other() -> None:
+def test_every_worse_figure_has_exactly_one_reason() -> None:
     seen: set[str] = set()
     for seed in range(60):
         found = drawn(seed)
@@ -103,16 +103,16 @@ def test_each_figure_that_is_worse_has_its_reason_and_no_other() -> None:
     assert {"preemptions_per_job", "lost_gpu_h", "short_job_wait_min"} <= seen
 
 
-def test_a_short_job_that_stops_an_old_run_since_no_gpu_is_idle_is_told() -> None:
+def test_short_job_preempting_old_run_is_explained() -> None:
     jobs = [job(0, 10, 3, "p"), job(1, 5, 4, "p"), job(2, 0.5, 1, "p")]
-    found = both(jobs, 4, 3, p=4)  # beyond four GPUs old runs make way
+    found = both(jobs, 4, 3, p=4)  # beyond four GPUs old runs are preempted
     assert found.pauses.kinds == {PauseKind.FOR_SERVED: 1}
     said = "Of 1 pause, 1 is for a job that would have its GPUs by then without the change."
     assert workloads.answer(found).why["preemptions_per_job"] == said
 
 
-def test_a_job_that_is_paused_more_often_is_why_its_project_waits_longer() -> None:
-    # On eight GPUs nobody can make room for the eight of lab; on twelve four idle ones help.
+def test_more_frequent_pauses_explain_longer_project_wait() -> None:
+    # On eight GPUs no job can be preempted for the eight of lab; on twelve, four idle GPUs help.
     jobs = [job(0, 10, 4, "speech"), job(0, 10, 4, "guests"), job(1, 1, 8, "lab")]
     found = both(jobs, 8, 4, speech=4, lab=8, guests=0)
     assert found.pauses.kinds == {PauseKind.FOR_WAITING: 1}
@@ -123,8 +123,6 @@ def test_a_job_that_is_paused_more_often_is_why_its_project_waits_longer() -> No
     assert guests.why == "1 of 1 job waits longer: 1 is paused more often."
 
 
-def test_a_pause_that_is_there_on_both_sides_is_of_a_job_whose_claimant_starts_all_the_same() -> (
-    None
-):
+def test_pause_on_both_sides_is_attributed_to_served_claimant() -> None:
     jobs = [job(0, 10, 4, "guests"), job(1, 1, 4, "lab")]
     assert both(jobs, 4, 0, lab=4, guests=0).pauses.kinds == {PauseKind.FOR_SERVED: 1}

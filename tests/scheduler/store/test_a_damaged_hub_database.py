@@ -1,4 +1,4 @@
-"""What can be read of a damaged database of the Hub takes its place; the damaged one is kept."""
+"""A damaged Hub database is replaced by its readable rows, and the damaged file is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKEN = "0123456789" * 4
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a database of the Hub with people, servers and tokens, as the Hub itself does."""
+    """Return a Hub database with users, servers and tokens, written by the Hub's own models."""
     database = tmp_path_factory.mktemp("hub") / hub_database.NAME
     session = orm.new_session_factory(f"sqlite:///{database}")()
     session.add(orm.OAuthClient(identifier="jupyterhub"))
@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def database(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it in a state folder."""
+    """Return a copy of the Hub database in a state folder."""
     place = hub_database.path_in(tmp_path)
     place.parent.mkdir(parents=True)
     shutil.copyfile(whole, place)
@@ -55,7 +55,7 @@ def users(database: Path) -> dict[str, bool]:
 
 
 def opens(database: Path) -> None:
-    """Open it as the Hub does when it starts."""
+    """Open a database as the Hub does at its start."""
     session = orm.new_session_factory(f"sqlite:///{database}")()
     assert all(one.user is not None for one in session.query(orm.Spawner))
     session.close()
@@ -67,12 +67,12 @@ def lose_header(data: bytearray) -> None:
 
 
 def lose_a_page(data: bytearray) -> None:
-    """Lose the first page that has names of people, beyond the tables' making."""
+    """Overwrite a page with user names, after the pages of the schema."""
     at = data.index(b"user-150") // PAGE * PAGE
     data[at : at + PAGE] = b"\xaa" * PAGE
 
 
-def test_a_whole_or_missing_database_is_left_alone(database: Path, tmp_path: Path) -> None:
+def test_intact_or_missing_database_is_unchanged(database: Path, tmp_path: Path) -> None:
     before = database.read_bytes()
     assert hub_database.mend(database) is None
     assert database.read_bytes() == before
@@ -80,7 +80,7 @@ def test_a_whole_or_missing_database_is_left_alone(database: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("harm", "least"), [(lose_header, USERS), (lose_a_page, USERS // 2)])
-def test_what_can_be_read_takes_its_place(
+def test_readable_rows_are_recovered_into_new_database(
     database: Path, harm: Callable[[bytearray], None], least: int
 ) -> None:
     harmed = bytearray(database.read_bytes())
@@ -100,7 +100,7 @@ def test_what_can_be_read_takes_its_place(
     assert hub_database.mend(database) is None
 
 
-def test_a_token_that_could_be_read_still_opens_the_door(database: Path) -> None:
+def test_recovered_token_is_still_valid(database: Path) -> None:
     harmed = bytearray(database.read_bytes())
     lose_header(harmed)
     database.write_bytes(harmed)
@@ -113,9 +113,7 @@ def test_a_token_that_could_be_read_still_opens_the_door(database: Path) -> None
     session.get_bind().dispose()
 
 
-def test_of_noise_nothing_is_read_and_the_newest_copy_is_named(
-    database: Path, tmp_path: Path
-) -> None:
+def test_unreadable_database_names_newest_copy(database: Path, tmp_path: Path) -> None:
     copy = tmp_path / "backups" / "2026-11-22T040000.000000Z-daily" / database.name
     copy.parent.mkdir(parents=True)
     shutil.copyfile(database, copy)
@@ -127,7 +125,7 @@ def test_of_noise_nothing_is_read_and_the_newest_copy_is_named(
     opens(database)
 
 
-def test_without_tables_or_a_copy_the_hub_begins_anew(database: Path) -> None:
+def test_unreadable_database_without_copy_is_moved_away(database: Path) -> None:
     database.write_bytes(b"no database " * 5000)
     sentence = hub_database.mend(database)
     assert sentence is not None

@@ -1,7 +1,7 @@
-"""A state folder that 0.1.0 wrote is opened, and every job in it is there whole.
+"""A state folder of release 0.1.0 is opened with all of its jobs.
 
-``state_of_0_1_0`` was made by a service of that release: ``pool.sqlite`` is its database,
-``jobs.json`` what it said of each job, by name, at that moment.
+A service of that release wrote ``state_of_0_1_0``. ``pool.sqlite`` is its database, and
+``jobs.json`` holds its API responses for each job, by name.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def named(contents: StoredContents, name: str) -> JobRecord:
     return next(job for job in contents.jobs if job.name == name)
 
 
-async def test_no_job_is_missing(contents: StoredContents) -> None:
+async def test_all_jobs_are_loaded(contents: StoredContents) -> None:
     assert {job.name: job.id for job in contents.jobs} == {
         name: said["job"]["id"] for name, said in SAID.items()
     }
 
 
 @pytest.mark.parametrize("name", SAID)
-async def test_each_asks_for_what_it_asked(contents: StoredContents, name: str) -> None:
+async def test_job_request_and_history_are_unchanged(contents: StoredContents, name: str) -> None:
     said, job = SAID[name]["job"], named(contents, name)
     spec = job.spec
     assert (spec.gpus, spec.workers, spec.least_workers) == (
@@ -67,7 +67,7 @@ async def test_each_asks_for_what_it_asked(contents: StoredContents, name: str) 
 
 
 @pytest.mark.parametrize("name", SAID)
-async def test_but_for_changes_it_is_what_was_submitted(
+async def test_job_spec_matches_submission_except_changes(
     state: Path, contents: StoredContents, name: str
 ) -> None:
     job = named(contents, name)
@@ -79,7 +79,7 @@ async def test_but_for_changes_it_is_what_was_submitted(
     assert changed or job.spec == asked
 
 
-async def test_what_differs_from_the_defaults_is_all_there(contents: StoredContents) -> None:
+async def test_non_default_spec_fields_are_kept(contents: StoredContents) -> None:
     assert named(contents, "elastic").spec == JobSpec(
         workers=3, min_workers=1, priority=45, preferred_level="node", spread=True,
         cpus=0.5, memory_gib=0.25,
@@ -90,13 +90,13 @@ async def test_what_differs_from_the_defaults_is_all_there(contents: StoredConte
     assert named(contents, "ended-well").spec == JobSpec(time_limit_s=600)
 
 
-async def test_the_service_goes_on_with_it(state: Path) -> None:
+async def test_service_continues_with_old_state(state: Path) -> None:
     async with opened(make_pool(state)) as pool:
         for name, said in SAID.items():
             now = msgspec.to_builtins(pool.jobs.detail(ADMIN, said["job"]["id"]))
             same = ["id", "gpus", "workers", "min_workers", "priority", "preemptible", "submitted"]
             if said["job"]["state"] in ENDED:
-                # The same, and what the API has learned to say since.
+                # The response is the same, apart from fields added to the API since.
                 assert now["job"] | said["job"] == now["job"]
                 assert now | said | {"job": now["job"]} == now
             assert {key: now["job"][key] for key in same} == {

@@ -1,4 +1,4 @@
-"""The audit trail on disk: a chain in which every change shows."""
+"""The audit trail on disk: a hash chain that reveals every change."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ async def trail(folder: Path, **settings: float) -> AsyncIterator[AuditFiles]:
 
 
 async def written(folder: Path, number: int) -> Path:
-    """Write so many records; return their file."""
+    """Write this number of records and return their file."""
     async with trail(folder) as files:
         await asyncio.gather(*(files.append(record(minute)) for minute in range(number)))
     return next(folder.glob("*.jsonl"))
 
 
-async def test_records_are_numbered_and_chained_and_go_on_after_a_restart(tmp_path: Path) -> None:
+async def test_records_are_numbered_and_chained_across_restart(tmp_path: Path) -> None:
     await written(tmp_path, 3)
     async with trail(tmp_path) as files:
         await files.append(record(9, "joe"))
@@ -62,9 +62,7 @@ async def test_records_are_numbered_and_chained_and_go_on_after_a_restart(tmp_pa
         (lambda lines: [*lines[:2], b"{}\n", *lines[2:]], "was changed"),
     ],
 )
-async def test_what_was_changed_taken_out_or_put_in_is_found(
-    tmp_path: Path, harm: object, said: str
-) -> None:
+async def test_tampered_trail_is_detected(tmp_path: Path, harm: object, said: str) -> None:
     file = await written(tmp_path, 4)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(harm(lines)))  # type: ignore[operator]
@@ -74,7 +72,7 @@ async def test_what_was_changed_taken_out_or_put_in_is_found(
     assert file.name in str(check.problem)
 
 
-async def test_an_end_that_was_cut_off_is_found_while_it_runs_and_later_by_what_was_noted(
+async def test_truncated_trail_is_detected_by_number_or_noted_hash(
     tmp_path: Path,
 ) -> None:
     async with trail(tmp_path) as files:
@@ -87,11 +85,11 @@ async def test_an_end_that_was_cut_off_is_found_while_it_runs_and_later_by_what_
         found = files.verify()
     assert "ends with number 2, and number 3 was written" in str(found.problem)
     anew = AuditFiles(tmp_path)
-    assert anew.verify().ok  # the chain alone cannot tell
+    assert anew.verify().ok  # the chain alone does not show it
     assert "Record 3 is not there" in str(anew.verify(noted.last, noted.hash).problem)
 
 
-async def test_a_trail_that_was_written_anew_does_not_have_what_was_noted(tmp_path: Path) -> None:
+async def test_rewritten_trail_fails_noted_hash(tmp_path: Path) -> None:
     await written(tmp_path / "one", 3)
     noted = AuditFiles(tmp_path / "one").verify()
     async with trail(tmp_path / "two") as files:
@@ -102,7 +100,7 @@ async def test_a_trail_that_was_written_anew_does_not_have_what_was_noted(tmp_pa
     assert "noted earlier" in str(anew.verify(noted.last, noted.hash).problem)
 
 
-async def test_a_line_that_a_crash_cut_off_is_dropped_and_the_chain_goes_on(tmp_path: Path) -> None:
+async def test_truncated_record_is_dropped_and_chain_continues(tmp_path: Path) -> None:
     file = await written(tmp_path, 2)
     with file.open("ab") as torn:
         torn.write(b'{"number":3,"at":"2026-')
@@ -113,7 +111,7 @@ async def test_a_line_that_a_crash_cut_off_is_dropped_and_the_chain_goes_on(tmp_
 
 
 @pytest.mark.parametrize("torn", [b'{"number":3,"at":"2026-\n', b"\0" * 4096 + b"\n", b"a\nb\n"])
-async def test_what_is_no_record_is_set_aside_and_the_chain_goes_on_in_a_new_file(
+async def test_invalid_record_is_moved_away_and_chain_continues(
     tmp_path: Path, torn: bytes
 ) -> None:
     file = await written(tmp_path, 2)
@@ -135,7 +133,7 @@ async def test_what_is_no_record_is_set_aside_and_the_chain_goes_on_in_a_new_fil
     assert AuditFiles(tmp_path).verify().last == 4
 
 
-async def test_a_newest_file_without_any_record_leaves_the_number_of_the_one_before(
+async def test_newest_file_without_records_keeps_numbering(
     tmp_path: Path,
 ) -> None:
     await written(tmp_path, 2)
@@ -146,7 +144,7 @@ async def test_a_newest_file_without_any_record_leaves_the_number_of_the_one_bef
     assert len(list(tmp_path.glob("*.damaged-*"))) == 1
 
 
-async def test_full_files_are_followed_by_others_and_old_ones_go_whole(tmp_path: Path) -> None:
+async def test_full_file_is_rotated_and_old_files_deleted(tmp_path: Path) -> None:
     day = 24 * 60
     async with trail(tmp_path, file_bytes=1, keep_s=2.5 * 24 * 3600) as files:
         for number in range(6):
@@ -159,7 +157,7 @@ async def test_full_files_are_followed_by_others_and_old_ones_go_whole(tmp_path:
     assert "older than what is kept" in str(gone.problem)
 
 
-async def test_a_query_narrows_and_goes_on_below_a_number(tmp_path: Path) -> None:
+async def test_query_filters_records_and_pages_below_number(tmp_path: Path) -> None:
     async with trail(tmp_path) as files:
         for number in range(6):
             await files.append(record(number, ("susan", "joe")[number % 2]))
@@ -173,13 +171,13 @@ async def test_a_query_narrows_and_goes_on_below_a_number(tmp_path: Path) -> Non
     assert none.records == []
 
 
-async def test_others_on_the_machine_cannot_read_it(tmp_path: Path) -> None:
+async def test_audit_files_are_private(tmp_path: Path) -> None:
     file = await written(tmp_path / "audit", 1)
     assert (os.stat(file.parent).st_mode & 0o777, os.stat(file).st_mode & 0o777) == (0o700, 0o600)
 
 
-async def test_who_goes_on_after_another_wrote_keeps_the_chain(tmp_path: Path) -> None:
-    """As a leader of a cluster does that was stopped, and goes on when another one leads."""
+async def test_interleaved_writers_keep_chain(tmp_path: Path) -> None:
+    """A stopped leader of a cluster can resume while another leads."""
     async with trail(tmp_path) as first:
         await first.append(record(1))
         async with trail(tmp_path, file_bytes=600) as second:

@@ -1,4 +1,4 @@
-"""Code of jobs in copies: what is needed, whole, and what is there stays."""
+"""Code of jobs in copies: only needed and complete contents, and a restore keeps existing ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def contents(objects: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in objects.glob("*/*")}
 
 
-def test_what_is_needed_comes_back_and_what_has_gone_costs_nothing(tmp_path: Path) -> None:
+def test_only_needed_contents_are_copied_and_restored(tmp_path: Path) -> None:
     objects, copy, other = (tmp_path / name for name in ("objects", "copy", "other"))
     one, _ = stored(objects, b"one"), stored(objects, b"of an ended job")
     content_copies.copy_into(objects, copy, {one, "f" * 64})
@@ -30,7 +30,7 @@ def test_what_is_needed_comes_back_and_what_has_gone_costs_nothing(tmp_path: Pat
     assert content_copies.put_back(copy, other) == content_copies.ContentsPutBack(put=0, damaged=0)
 
 
-def test_what_is_not_what_its_name_says_stays_out(tmp_path: Path) -> None:
+def test_content_with_wrong_hash_is_not_restored(tmp_path: Path) -> None:
     objects, copy = tmp_path / "objects", tmp_path / "copy"
     one = stored(copy, b"one")
     (copy / one[:2] / one).write_bytes(b"cut")
@@ -41,7 +41,7 @@ def test_what_is_not_what_its_name_says_stays_out(tmp_path: Path) -> None:
     assert contents(objects) == {}
 
 
-def test_only_names_of_contents_are_taken_out_of_a_tar_file() -> None:
+def test_tar_entries_are_limited_to_content_names() -> None:
     good = f"objects/aa/{64 * 'a'}"
     assert content_copies.NAME.fullmatch(good)
     for name in (f"objects/../{64 * 'a'}", f"{good}/x", f"objects/aa/{63 * 'a'}", f"/{good}"):

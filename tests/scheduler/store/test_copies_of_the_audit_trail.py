@@ -1,4 +1,4 @@
-"""A backup has the audit trail, and a restore adds what is missing and takes nothing away."""
+"""A backup includes the audit trail, and a restore only adds missing records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 def write(trail: Path, number: int, actor: str = "susan") -> None:
-    """Write records, three or so in each file."""
+    """Write records to a trail, about three per file."""
 
     async def append() -> None:
         files = AuditFiles(trail, file_bytes=600)
@@ -29,13 +29,13 @@ def write(trail: Path, number: int, actor: str = "susan") -> None:
 
 
 def holds(trail: Path) -> int:
-    """Return the number of the newest record of a trail that holds."""
+    """Verify a trail and return the number of its newest record."""
     check = AuditFiles(trail).verify()
     assert check.ok, check.problem
     return check.last
 
 
-def test_a_lost_trail_is_put_back_and_goes_on(tmp_path: Path) -> None:
+def test_lost_trail_is_restored_and_continues(tmp_path: Path) -> None:
     trail, copy = tmp_path / "audit", tmp_path / "copy"
     write(trail, 10)
     audit_copies.copy_into(trail, copy)
@@ -49,7 +49,7 @@ def test_a_lost_trail_is_put_back_and_goes_on(tmp_path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in trail.iterdir()} == {0o600}
 
 
-def test_what_was_written_since_stays(tmp_path: Path) -> None:
+def test_later_records_survive_restore(tmp_path: Path) -> None:
     trail, copy = tmp_path / "audit", tmp_path / "copy"
     write(trail, 10)
     audit_copies.copy_into(trail, copy)
@@ -59,7 +59,7 @@ def test_what_was_written_since_stays(tmp_path: Path) -> None:
     assert holds(trail) == 15
 
 
-def test_newest_records_that_were_cut_off_come_back(tmp_path: Path) -> None:
+def test_missing_newest_records_are_restored(tmp_path: Path) -> None:
     trail, copy = tmp_path / "audit", tmp_path / "copy"
     write(trail, 10)
     audit_copies.copy_into(trail, copy)
@@ -69,7 +69,7 @@ def test_newest_records_that_were_cut_off_come_back(tmp_path: Path) -> None:
     assert holds(trail) == 10
 
 
-def test_another_trail_is_left_alone_and_told(tmp_path: Path) -> None:
+def test_different_trail_is_unchanged_and_reported(tmp_path: Path) -> None:
     trail, copy = tmp_path / "audit", tmp_path / "copy"
     write(tmp_path / "other", 10)
     audit_copies.copy_into(tmp_path / "other", copy)
@@ -81,7 +81,7 @@ def test_another_trail_is_left_alone_and_told(tmp_path: Path) -> None:
     assert {name: (trail / name).read_bytes() for name in before} == before
 
 
-def test_without_a_trail_there_is_nothing_to_copy(tmp_path: Path) -> None:
+def test_missing_trail_is_not_copied(tmp_path: Path) -> None:
     audit_copies.copy_into(tmp_path / "none", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
     assert audit_copies.put_back(tmp_path / "copy", tmp_path / "none") == PutBack()

@@ -1,4 +1,4 @@
-"""A copy of the database is whole and of one instant, and nobody waits for it."""
+"""A copy of the database is a consistent snapshot and does not block commits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def numbers(file: Path) -> list[int]:
         return [int(row[0]) for row in db.execute("SELECT id FROM jobs ORDER BY number")]
 
 
-async def test_what_is_committed_before_it_ends_is_in_it_and_commits_go_on_meanwhile(
+async def test_copy_is_consistent_and_commits_continue(
     tmp_path: Path,
 ) -> None:
     store = SqliteStore(tmp_path / "scheduler")
@@ -50,15 +50,15 @@ async def test_what_is_committed_before_it_ends_is_in_it_and_commits_go_on_meanw
     await copying
     await store.commit(job(9999))
     await store.close()
-    assert meanwhile > 1  # several commits were answered while it was made
+    assert meanwhile > 1  # commits were answered during the copy
     assert fault_of(tmp_path / "copy.sqlite") is None
     found = numbers(tmp_path / "copy.sqlite")
-    assert found == list(range(len(found)))  # no gap: it is of one instant
+    assert found == list(range(len(found)))  # no gap: a snapshot of one instant
     assert 4000 <= len(found) <= 4000 + meanwhile
     assert [it.name for it in tmp_path.iterdir() if "copy" in it.name] == ["copy.sqlite"]
 
 
-async def test_a_copy_that_cannot_be_written_fails_alone(tmp_path: Path) -> None:
+async def test_failed_copy_does_not_affect_store(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "scheduler")
     await store.open()
     with pytest.raises(Unavailable) as failed:
@@ -68,7 +68,7 @@ async def test_a_copy_that_cannot_be_written_fails_alone(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_before_a_migration_the_file_is_kept_as_it_was(tmp_path: Path) -> None:
+async def test_database_is_copied_before_migration(tmp_path: Path) -> None:
     (tmp_path / "scheduler").mkdir()
     shutil.copy(OLD, tmp_path / "scheduler" / "pool.sqlite")
     for _ in range(2):
@@ -82,7 +82,7 @@ async def test_before_a_migration_the_file_is_kept_as_it_was(tmp_path: Path) -> 
             assert now.execute(query).fetchall() == before.execute(query).fetchall()
 
 
-def test_copies_of_one_second_have_names_of_their_own_in_order() -> None:
+def test_copy_folder_names_are_unique_and_ordered() -> None:
     names = [folder_name("asked") for _ in range(100)]
     assert names == sorted(names)
     assert len(set(names)) > 1

@@ -1,4 +1,4 @@
-"""Copies of the volumes of a cluster, by the very program that its pods run."""
+"""Copies of cluster volumes, made by the program that the pods run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def users(database: Path) -> list[str]:
 
 
 def hub(volume: Path, *names: str) -> sqlite3.Connection:
-    """A database that its Hub has open, with a commit that is only in its log."""
+    """Return an open Hub database with a commit that exists only in its write-ahead log."""
     volume.mkdir(exist_ok=True)
     connection = sqlite3.connect(volume / "jupyterhub.sqlite")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -49,7 +49,7 @@ def pool(volume: Path, *contents: bytes) -> FsspecObjects:
     return objects
 
 
-def test_the_hubs_database_is_copied_while_it_is_used_and_put_back(
+def test_hub_database_in_use_is_copied_and_restored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume, copies = tmp_path / "hub", tmp_path / "copies"
@@ -69,7 +69,7 @@ def test_the_hubs_database_is_copied_while_it_is_used_and_put_back(
     assert str(aside) in capsys.readouterr().out
 
 
-def test_a_damaged_copy_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_copy_is_not_restored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     volume, copies = tmp_path / "hub", tmp_path / "copies"
     hub(volume, "joe").close()
     assert run("copy", "hub", volume, copies) == 0
@@ -80,7 +80,7 @@ def test_a_damaged_copy_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     assert users(volume / "jupyterhub.sqlite") == ["joe"]
 
 
-def test_a_lost_volume_of_the_pool_comes_back_with_who_uploaded_what(tmp_path: Path) -> None:
+def test_lost_pool_volume_is_restored_with_uploaders(tmp_path: Path) -> None:
     volume, copies = tmp_path / "pool", tmp_path / "copies"
     objects = pool(volume, b"one", b"two")
     loaded = objects.load()
@@ -95,13 +95,13 @@ def test_a_lost_volume_of_the_pool_comes_back_with_who_uploaded_what(tmp_path: P
     assert again.load() == loaded
     assert {again.read(it) for it in again.sizes()} == {b"one", b"two"}
     assert again.sizes().keys() == loaded.keys()
-    assert (volume / TRAIL).read_text() == "{}\n{}\n"  # whole lines alone
+    assert (volume / TRAIL).read_text() == "{}\n{}\n"  # complete lines only
     assert (volume / "scheduler/past-jobs/2026-11.jsonl").read_text() == "{}\n"
     assert (volume / "scheduler/curves/abcd.jsonl").read_text() == "[1,[]]\n"
     assert (volume / "scheduler/in-force.yaml").read_text() == "version: 1\n"
 
 
-def test_what_is_there_stays_when_a_copy_is_put_back(tmp_path: Path) -> None:
+def test_existing_files_survive_restore(tmp_path: Path) -> None:
     volume, copies = tmp_path / "pool", tmp_path / "copies"
     objects = pool(volume, b"one")
     assert run("copy", "pool", volume, copies) == 0
@@ -112,7 +112,7 @@ def test_what_is_there_stays_when_a_copy_is_put_back(tmp_path: Path) -> None:
     assert (volume / TRAIL).read_text() == "{}\n{}\n{later}\n"
 
 
-def test_contents_that_the_copy_before_has_cost_nothing_and_the_oldest_copies_go(
+def test_unchanged_contents_are_linked_and_oldest_copies_deleted(
     tmp_path: Path,
 ) -> None:
     volume, copies = tmp_path / "pool", tmp_path / "copies"
@@ -127,7 +127,7 @@ def test_contents_that_the_copy_before_has_cost_nothing_and_the_oldest_copies_go
     assert same_size(files[0], volume / "objects" / name[:2] / name)
 
 
-def test_a_copy_that_cannot_be_made_leaves_those_before_and_says_why(
+def test_failed_copy_keeps_earlier_copies_and_reports_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     volume, copies = tmp_path / "hub", tmp_path / "copies"
@@ -140,7 +140,7 @@ def test_a_copy_that_cannot_be_made_leaves_those_before_and_says_why(
     assert list((copies / "hub").iterdir()) == before
 
 
-def test_a_copy_that_is_not_there_is_named_with_those_that_are(
+def test_unknown_copy_is_rejected_with_list_of_copies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume, copies = tmp_path / "hub", tmp_path / "copies"

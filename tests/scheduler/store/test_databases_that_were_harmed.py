@@ -1,4 +1,4 @@
-"""A database that was lost or damaged is opened with what can be read, and says what is missing."""
+"""A lost or damaged database is opened with its readable records and reports the loss."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def job(number: int) -> JobRecord:
 
 @pytest.fixture
 async def state(tmp_path: Path) -> Path:
-    """A state folder whose database has many jobs; one of them runs, and one bench is held."""
+    """Return a state folder whose database has many jobs, one running job and one held bench."""
     store = SqliteStore(tmp_path / "scheduler")
     await store.open()
     await store.commit(*(AddJob(job(n), SUBMISSION) for n in range(JOBS)))
@@ -55,7 +55,7 @@ def database(state: Path) -> Path:
 
 
 def pages_of(file: Path, table: str) -> list[int]:
-    """Return the leaf pages of a table: those whose first byte says so and that hold its texts."""
+    """Return the numbers of the leaf pages with texts of a table."""
     data, word = file.read_bytes(), b"job-" if table == "jobs" else b"nothing"
     pages = range(1, len(data) // PAGE)
     return [n for n in pages if data[n * PAGE] == 0x0D and word in data[n * PAGE : (n + 1) * PAGE]]
@@ -67,7 +67,7 @@ def overwrite(file: Path, offset: int, data: bytes) -> None:
         stream.write(data)
 
 
-async def test_one_damaged_page_costs_the_records_on_it_and_holds_what_is_new(state: Path) -> None:
+async def test_damaged_page_loses_its_records_and_holds_new_jobs(state: Path) -> None:
     file = database(state)
     pages = pages_of(file, "jobs")
     before = file.read_bytes()
@@ -76,14 +76,14 @@ async def test_one_damaged_page_costs_the_records_on_it_and_holds_what_is_new(st
     found = await store.open()
     read = {it.id for it in found.jobs}
     assert JOBS - 60 < len(read) < JOBS
-    assert {job(0).id, job(JOBS - 1).id} <= read  # those on either side of the damage
+    assert {job(0).id, job(JOBS - 1).id} <= read  # jobs before and after the damage
     assert [it.gpus for it in found.leases] == [("gpu-4",)]
     assert found.hold is not None
     for words in (str(file), f"{len(read)} jobs", "others may be lost", "benchpool adopt --go-on"):
         assert words in found.hold
     (aside,) = file.parent.glob("pool.sqlite.damaged-*")
     assert len(aside.read_bytes()) == len(before)
-    # It is a whole database again: it takes jobs, and the note outlives a restart.
+    # The database is complete again: it accepts jobs, and the hold survives a restart.
     await store.commit(AddJob(job(JOBS + 1), SUBMISSION))
     await store.close()
     store = SqliteStore(state / "scheduler")
@@ -97,7 +97,7 @@ async def test_one_damaged_page_costs_the_records_on_it_and_holds_what_is_new(st
 
 
 @pytest.mark.parametrize("what", ["half", "header", "first page", "everything"])
-async def test_whatever_is_left_of_a_file_is_read(state: Path, what: str) -> None:
+async def test_readable_records_of_damaged_file_are_recovered(state: Path, what: str) -> None:
     file = database(state)
     size = file.stat().st_size
     match what:
@@ -121,7 +121,7 @@ async def test_whatever_is_left_of_a_file_is_read(state: Path, what: str) -> Non
 
 
 @pytest.mark.parametrize("what", ["missing", "empty"])
-async def test_a_lost_database_beside_jobs_holds_what_is_new(state: Path, what: str) -> None:
+async def test_lost_database_with_job_folders_holds_new_jobs(state: Path, what: str) -> None:
     database(state).unlink()
     if what == "empty":
         database(state).touch()
@@ -132,14 +132,14 @@ async def test_a_lost_database_beside_jobs_holds_what_is_new(state: Path, what: 
     assert f"is {what}" in found.hold
 
 
-async def test_a_first_start_holds_nothing(tmp_path: Path) -> None:
+async def test_first_start_has_no_hold(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "scheduler")
     assert (await store.open()).hold is None
     await store.close()
 
 
 @pytest.mark.parametrize("facts", ["{", "\udcff", '{"id": 7}', None])
-async def test_one_unreadable_record_costs_only_its_job_and_keeps_its_gpus(
+async def test_unreadable_record_loses_only_its_job_and_reserves_gpus(
     state: Path, facts: str | None
 ) -> None:
     with sqlite3.connect(database(state)) as db:
@@ -156,7 +156,7 @@ async def test_one_unreadable_record_costs_only_its_job_and_keeps_its_gpus(
     assert all(it.why and it.file == str(database(state)) for it in found.unreadable)
 
 
-async def test_an_unreadable_attempt_of_a_running_job_takes_its_job_along(state: Path) -> None:
+async def test_unreadable_attempt_makes_its_running_job_unreadable(state: Path) -> None:
     with sqlite3.connect(database(state)) as db:
         db.execute("UPDATE attempts SET facts = '[]'")
     store = SqliteStore(state / "scheduler")
@@ -166,7 +166,7 @@ async def test_an_unreadable_attempt_of_a_running_job_takes_its_job_along(state:
     assert job(7).id not in {it.id for it in found.jobs}
 
 
-async def test_a_newer_database_is_refused_untouched_by_a_sentence(state: Path) -> None:
+async def test_newer_database_is_rejected_with_remedy(state: Path) -> None:
     with sqlite3.connect(database(state)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(Unavailable) as refused:
@@ -183,7 +183,7 @@ async def lost_by(state: Path) -> tuple[SqliteStore, asyncio.Future[str]]:
     return store, told
 
 
-async def test_a_database_deleted_while_it_is_open_takes_nothing_and_is_written_back_whole(
+async def test_database_deleted_while_open_is_written_back(
     state: Path,
 ) -> None:
     store, told = await lost_by(state)
@@ -203,9 +203,7 @@ async def test_a_database_deleted_while_it_is_open_takes_nothing_and_is_written_
     await store.close()
 
 
-async def test_a_database_replaced_while_it_is_open_ends_the_service_and_stays(
-    state: Path, tmp_path: Path
-) -> None:
+async def test_database_replaced_while_open_is_kept(state: Path, tmp_path: Path) -> None:
     old = shutil.copy(database(state), tmp_path / "old.sqlite")
     store, told = await lost_by(state)
     await store.commit(AddJob(job(JOBS), SUBMISSION))
@@ -220,7 +218,7 @@ async def test_a_database_replaced_while_it_is_open_ends_the_service_and_stays(
     await store.close()
 
 
-async def test_the_sentence_names_the_newest_copy_and_how_to_put_it_back(state: Path) -> None:
+async def test_hold_message_names_newest_copy_and_restore_command(state: Path) -> None:
     for name in ("2026-01-01T000000Z-daily", "2026-01-02T000000Z-daily"):
         (state / "backups" / name).mkdir(parents=True)
         shutil.copy(database(state), state / "backups" / name / "pool.sqlite")

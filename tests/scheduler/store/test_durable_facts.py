@@ -1,4 +1,4 @@
-"""What the SQLite store promises: all or nothing, one holder, one owner, found again."""
+"""Guarantees of the SQLite store: atomic commits, one GPU holder, one process, durability."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await found.close()
 
 
-async def test_everything_is_found_again_in_order(tmp_path: Path) -> None:
+async def test_records_are_loaded_in_order(tmp_path: Path) -> None:
     first = SqliteStore(tmp_path)
     await first.open()
     one, two = job("one"), job("two", key="k")
@@ -75,20 +75,20 @@ async def test_everything_is_found_again_in_order(tmp_path: Path) -> None:
     await second.close()
 
 
-async def test_a_commit_is_all_or_nothing(store: SqliteStore) -> None:
+async def test_commit_is_atomic(store: SqliteStore) -> None:
     await store.commit(AddJob(job("one"), b"{}"))
     with pytest.raises(Conflict):
         await store.commit(AddJob(job("two"), b"{}"), AddJob(job("one"), b"{}"))
     assert store.submission(job("two").id) is None
 
 
-async def test_a_bad_commit_fails_alone_and_not_those_in_its_group(store: SqliteStore) -> None:
+async def test_failed_commit_does_not_affect_its_group(store: SqliteStore) -> None:
     commits = [store.commit(AddJob(job(f"n{i % 9}"), b"{}")) for i in range(10)]
     answers = await asyncio.gather(*commits, return_exceptions=True)
     assert [type(answer) for answer in answers] == [type(None)] * 9 + [Conflict]
 
 
-async def test_a_gpu_has_one_holder_whatever_the_service_believes(store: SqliteStore) -> None:
+async def test_gpu_has_one_holder(store: SqliteStore) -> None:
     one, two = job("one"), job("two")
     await store.commit(AddJob(one, b"{}"), AddJob(two, b"{}"))
     held = AttemptRecord(one.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",)),))
@@ -103,21 +103,21 @@ async def test_a_gpu_has_one_holder_whatever_the_service_believes(store: SqliteS
     await store.commit(SaveLease(LeaseRecord("lease", "joe", "", "s", ("g1",), 1.0)))
 
 
-async def test_a_key_is_unique_for_its_user_only(store: SqliteStore) -> None:
+async def test_idempotency_key_is_unique_per_user(store: SqliteStore) -> None:
     await store.commit(AddJob(job("one", key="k"), b"{}"))
     await store.commit(AddJob(job("two", key="k", user="joe"), b"{}"))
     with pytest.raises(Conflict):
         await store.commit(AddJob(job("three", key="k"), b"{}"))
 
 
-async def test_a_second_service_is_told_who_has_the_folder(
+async def test_second_service_is_rejected_with_process_id(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     with pytest.raises(Unavailable, match=f"in use by process {os.getpid()}"):
         await SqliteStore(tmp_path).open()
 
 
-async def test_a_file_of_a_newer_release_is_not_touched(tmp_path: Path) -> None:
+async def test_database_of_newer_release_is_rejected(tmp_path: Path) -> None:
     first = SqliteStore(tmp_path)
     await first.open()
     await first.close()
@@ -127,13 +127,13 @@ async def test_a_file_of_a_newer_release_is_not_touched(tmp_path: Path) -> None:
         await SqliteStore(tmp_path).open()
 
 
-async def test_a_full_disk_refuses_in_words_and_heals_by_itself(store: SqliteStore) -> None:
+async def test_full_disk_rejects_commits_until_space_returns(store: SqliteStore) -> None:
     await store.commit(AddJob(job("one"), b"{}"))
 
     def limit(pages: int):  # type: ignore[no-untyped-def]
         return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").close()
 
-    # A transaction cannot change the bound, so it is set on the writer's connection around one.
+    # A transaction cannot change the limit, so the writer's connection sets it beforehand.
     await store.writer.run(limit(1))
     with pytest.raises(Unavailable, match=r"is full: nothing can be accepted") as caught:
         await store.commit(AddJob(job("two"), b"x" * 1_000_000))
@@ -143,7 +143,7 @@ async def test_a_full_disk_refuses_in_words_and_heals_by_itself(store: SqliteSto
     await store.commit(AddJob(job("two"), b"x" * 1_000_000))
 
 
-async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused(
+async def test_uploads_belong_to_user_and_are_deleted_when_unused(
     store: SqliteStore,
 ) -> None:
     used, unused, fresh = "a" * 64, "b" * 64, "c" * 64
@@ -159,7 +159,7 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     assert await store.unused_objects(before=5.0) == (used,)
 
 
-async def test_the_file_is_set_up_for_durable_commits(store: SqliteStore, tmp_path: Path) -> None:
+async def test_database_uses_durable_pragmas(store: SqliteStore, tmp_path: Path) -> None:
     found: dict[str, object] = {}
 
     def look(db: sqlite3.Connection) -> None:
@@ -175,7 +175,7 @@ async def test_the_file_is_set_up_for_durable_commits(store: SqliteStore, tmp_pa
     }
 
 
-async def test_a_saved_job_replaces_what_was_known(store: SqliteStore, tmp_path: Path) -> None:
+async def test_saved_job_replaces_earlier_record(store: SqliteStore, tmp_path: Path) -> None:
     await store.commit(AddJob(job("one"), b"{}"))
     await store.commit(SaveJob(job("one", state=JobState.CANCELLED, ended=5.0)))
     await store.close()
@@ -194,7 +194,7 @@ async def test_a_saved_job_replaces_what_was_known(store: SqliteStore, tmp_path:
         ((3, 53, 0), True, "no known fault"),
     ],
 )
-def test_the_doctor_judges_the_library_by_its_version(
+def test_sqlite_verdict_depends_on_version(
     version: tuple[int, int, int], ok: bool, words: str
 ) -> None:
     verdict = sqlite_verdict(version)
@@ -202,11 +202,11 @@ def test_the_doctor_judges_the_library_by_its_version(
 
 
 @pytest.mark.parametrize(("folder", "kind"), [("/proc/self", "proc"), ("/sys/kernel", "sysfs")])
-def test_a_file_system_is_told_by_the_deepest_mount_around_a_folder(folder: str, kind: str) -> None:
+def test_file_system_is_found_by_deepest_mount(folder: str, kind: str) -> None:
     assert file_system_of(Path(folder)) == kind
 
 
-async def test_the_file_shrinks_when_jobs_have_left(
+async def test_database_shrinks_after_jobs_are_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_S", 0.05)
@@ -221,7 +221,7 @@ async def test_the_file_shrinks_when_jobs_have_left(
     await store.close()
 
 
-async def test_a_file_of_an_earlier_release_shrinks_too(
+async def test_database_of_earlier_release_becomes_shrinkable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:

@@ -1,4 +1,4 @@
-"""Tokens, users and administrators that a copy of the Hub's database brings back, or takes away."""
+"""Tokens, users and administrators that a restored Hub database adds or removes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 
 
 def changed(database: Path, change: Any) -> Path:
-    """Change a database of the Hub in a session of its own; it is made where there is none."""
+    """Apply a change to a Hub database in its own session; create the database if it is missing."""
     factory = orm.new_session_factory(f"sqlite:///{database}")
     with factory() as session:
         change(session)
@@ -52,7 +52,7 @@ def said(replaced: Path, copy: Path) -> str:
     )
 
 
-def test_restored_hub_database_names_tokens_that_are_valid_again(tmp_path: Path) -> None:
+def test_restored_database_lists_revalidated_tokens(tmp_path: Path) -> None:
     copy = changed(tmp_path / "copy.sqlite", with_users)
     replaced = tmp_path / "now.sqlite"
     shutil.copyfile(copy, replaced)
@@ -73,7 +73,7 @@ def test_restored_hub_database_names_tokens_that_are_valid_again(tmp_path: Path)
 
 
 @pytest.mark.parametrize("content", [None, b"no database" * 100])
-def test_restored_hub_database_without_the_replaced_one_names_all_tokens(
+def test_restored_database_without_replaced_one_lists_all_tokens(
     tmp_path: Path, content: bytes | None
 ) -> None:
     copy = changed(tmp_path / "copy.sqlite", with_users)
@@ -86,7 +86,7 @@ def test_restored_hub_database_without_the_replaced_one_names_all_tokens(
     assert "ended" not in text.replace("had ended", "")
 
 
-def test_restored_hub_volume_names_tokens_that_are_valid_again(tmp_path: Path) -> None:
+def test_restored_volume_lists_revalidated_tokens(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
     database = changed(volume / volume_copies.HUB_DATABASE, with_users)

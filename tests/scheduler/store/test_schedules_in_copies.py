@@ -1,4 +1,4 @@
-"""Schedules are in the copies of a volume, and come back from them."""
+"""Schedules are included in copies of a volume and restored from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NIGHTLY = ScheduleRecord(
 )
 
 
-def test_a_schedule_travels_with_a_copy_and_is_put_back_where_it_is_missing(tmp_path: Path) -> None:
+def test_schedule_is_copied_and_restored_if_missing(tmp_path: Path) -> None:
     volume, other = tmp_path / "volume", tmp_path / "other"
     ScheduleFiles(volume / "scheduler" / FOLDER).write(NIGHTLY)
     copies = VolumeCopies(tmp_path / "copies", 3)

@@ -1,4 +1,4 @@
-"""Services are in the copies of a volume, and come back from them."""
+"""Services are included in copies of a volume and restored from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LLM = ServiceRecord(
 )
 
 
-def test_a_service_travels_with_a_copy_and_is_put_back_where_it_is_missing(tmp_path: Path) -> None:
+def test_service_is_copied_and_restored_if_missing(tmp_path: Path) -> None:
     volume, other = tmp_path / "volume", tmp_path / "other"
     ServiceFiles(volume / "scheduler" / FOLDER).write(LLM)
     copies = VolumeCopies(tmp_path / "copies", 3)

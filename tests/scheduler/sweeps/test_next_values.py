@@ -1,4 +1,4 @@
-"""Which values the trials of a sweep have."""
+"""Choice of the values of the trials of a sweep."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def all_proposed(plan: SweepPlan) -> list[Mapping[str, Scalar]]:
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-def test_a_grid_has_each_combination_once(sizes: list[int]) -> None:
+def test_grid_contains_each_combination_once(sizes: list[int]) -> None:
     plan = SweepPlan(
         {f"p{place}": ListedValues(list(range(many))) for place, many in enumerate(sizes)}
     )
@@ -49,7 +49,7 @@ def test_a_grid_has_each_combination_once(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("method", [SweepMethod.RANDOM, SweepMethod.TPE])
-def test_drawn_values_are_in_their_ranges_and_the_same_for_the_same_table(
+def test_drawn_values_are_in_range_and_reproducible(
     method: SweepMethod,
 ) -> None:
     plan = SweepPlan(SPACE, method=method, metric="loss", trials=12, seed=7)
@@ -71,7 +71,7 @@ def test_drawn_values_are_in_their_ranges_and_the_same_for_the_same_table(
     assert propose(plan, trials) is None
 
 
-def test_tpe_comes_nearer_than_drawing_alone() -> None:
+def test_tpe_beats_random_search() -> None:
     def best(method: SweepMethod, seed: int) -> float:
         space: dict[str, SweptValues] = {"x": ValueRange(-5, 5), "y": ValueRange(-5, 5)}
         plan = SweepPlan(space, method=method, metric="loss", trials=40, seed=seed)
@@ -89,7 +89,7 @@ def test_tpe_comes_nearer_than_drawing_alone() -> None:
     assert learned < drawn / 2
 
 
-def test_tpe_knows_open_failed_and_stopped_trials() -> None:
+def test_tpe_handles_open_failed_and_stopped_trials() -> None:
     plan = SweepPlan(
         SPACE, method=SweepMethod.TPE, metric="acc", goal=SweepGoal.MAXIMIZE, trials=30
     )
@@ -125,9 +125,7 @@ def test_tpe_knows_open_failed_and_stopped_trials() -> None:
         ),
     ],
 )
-def test_a_plan_that_cannot_be_carried_out_is_refused(
-    plan: SweepPlan, field: str, refusal: str
-) -> None:
+def test_impossible_plan_is_rejected(plan: SweepPlan, field: str, refusal: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         check(plan)
     assert refused.value.field == field

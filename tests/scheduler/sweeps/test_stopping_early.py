@@ -1,4 +1,4 @@
-"""Which trials are stopped early, and when a sweep has tried enough."""
+"""Early stopping of trials, and the end of a sweep."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arrivals(values: list[float]) -> list[SweepTrial]:
 
 
 @given(st.lists(figures, min_size=1, max_size=40))
-def test_the_best_is_never_stopped_and_later_ones_change_nothing(values: list[float]) -> None:
+def test_best_trial_is_never_stopped_and_decisions_are_stable(values: list[float]) -> None:
     trials = arrivals(values)
     stopped = {one.number for one in to_stop(trials, RULE, SweepGoal.MINIMIZE)}
     best = ranked(trials, SweepGoal.MINIMIZE)
@@ -45,7 +45,7 @@ def test_the_best_is_never_stopped_and_later_ones_change_nothing(values: list[fl
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=40), st.randoms())
-def test_large_and_small_figures_are_judged_alike(
+def test_large_and_small_values_are_judged_alike(
     values: list[float], drawing: random.Random
 ) -> None:
     rising, falling = arrivals(values), arrivals([-value for value in values])
@@ -54,15 +54,15 @@ def test_large_and_small_figures_are_judged_alike(
     assert [it.number for it in one] == [it.number for it in other]
 
 
-def test_how_much_work_is_left_is_that_of_the_rungs() -> None:
-    # A third of the trials goes from 10 to 30, a ninth from 30 to 90.
+def test_remaining_work_follows_rungs() -> None:
+    # A third of the trials continue from 10 to 30, a ninth from 30 to 90.
     wanted = (10 + 20 / 3 + 60 / 9) / 90
     assert share_of_work(EarlyStopping(10, 3), 90) == pytest.approx(wanted)
     assert share_of_work(EarlyStopping(100, 3), 90) == 1
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12))
-def test_all_trials_are_tried_once_whatever_becomes_of_them(seed: int, at_once: int) -> None:
+def test_all_trials_run_once_for_any_outcome(seed: int, at_once: int) -> None:
     plan = SweepPlan(
         {"lr": ValueRange(1e-5, 1e-1, log=True)},
         method=SweepMethod.RANDOM,
@@ -98,7 +98,7 @@ def _stopped(trial: SweepTrial, acts: SweepActs) -> SweepTrial:
 
 
 def _moved(trial: SweepTrial, drawing: random.Random, at: float) -> SweepTrial:
-    """A trial reports a step, falls back after a pause, or ends in one way or another."""
+    """Return the trial after it reports a step, falls back after a pause, or ends."""
     kind = drawing.random()
     if kind < 0.1:
         ends = (TrialState.DONE, TrialState.FAILED, TrialState.CANCELLED)
@@ -133,7 +133,7 @@ def told(*values: float | None) -> list[SweepTrial]:
         ({"trials": 3}, told(0.1, 0.2, 0.3), EnoughReason.ALL_TRIED),
     ],
 )
-def test_no_further_trial_begins_when_it_is_enough(
+def test_no_trial_starts_after_goal_is_reached(
     change: dict[str, float], trials: list[SweepTrial], reason: EnoughReason
 ) -> None:
     plan = SweepPlan({"a": ListedValues(list(range(9)))}, metric="loss", **change)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ def test_no_further_trial_begins_when_it_is_enough(
     assert next_acts(plan, trials[:-1]).begin, "it was not enough before the last one"
 
 
-def test_when_one_is_good_enough_the_others_are_stopped() -> None:
+def test_reached_goal_stops_running_trials() -> None:
     plan = SweepPlan({"a": ListedValues([0, 1, 2])}, metric="loss", good_enough=0.1)
     open_now = [replace(one, state=TrialState.OPEN) for one in told(0.5, 0.05, 0.3)]
     assert next_acts(plan, open_now).stop == (0, 2)

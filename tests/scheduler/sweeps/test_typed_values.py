@@ -1,4 +1,4 @@
-"""What people type for the values of a swept parameter."""
+"""Parsing of typed values of a swept parameter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ lists = st.lists(
 
 
 @given(ranges() | lists)
-def test_what_is_shown_means_the_same_when_it_is_typed_again(values: SweptValues) -> None:
+def test_displayed_value_parses_to_same_value(values: SweptValues) -> None:
     assert shown(parse(shown(values), "lr")) == shown(values)
     if isinstance(values, ListedValues):
         assert parse(shown(values), "lr") == values
@@ -48,13 +48,13 @@ def test_what_is_shown_means_the_same_when_it_is_typed_again(values: SweptValues
         ("int:0.5:3", "is of whole numbers, 0.5 to 3 are none"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_name_and_the_reason(typed: str, refusal: str) -> None:
+def test_invalid_value_is_rejected_with_name_and_reason(typed: str, refusal: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse(typed, "lr")
     assert refusal in refused.value.message
     assert refused.value.field == "lr"
 
 
-def test_quotes_keep_a_word_a_word() -> None:
+def test_quoted_word_stays_string() -> None:
     assert parse("'1', 1, 1.0, true", "x") == ListedValues(["1", 1, 1.0, True])
     assert parse("'a:1:2', b", "x") == ListedValues(["a:1:2", "b"])

@@ -1,4 +1,4 @@
-"""Every driver that there is without a GPU."""
+"""Every driver that works without a GPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> D
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server's database, which tests share."""
+    """Address of a PostgreSQL database, which tests share."""
     if postgresql.INITDB is None:
         pytest.skip(postgresql.MISSING)
     log = tmp_path_factory.mktemp("postgresql") / "log"
@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def empty_server(server: str) -> str:
-    """The same, with nothing of ours in it."""
+    """Address of the database, without benchpool's schemas."""
     engine = sa.create_engine(server)
     with engine.begin() as connection:
         for name in (SCHEMA, ASIDE):
@@ -59,7 +59,7 @@ def empty_server(server: str) -> str:
 
 @pytest.fixture(params=["file", "server"])
 def storage_again(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Storage]:
-    """Makes what reaches the same place anew: an empty one, of each kind that there is."""
+    """Return a factory of storages for one place: empty at first, of each kind."""
     if request.param == "file":
         return lambda: SqliteFile(tmp_path)
     url: str = request.getfixturevalue("empty_server")

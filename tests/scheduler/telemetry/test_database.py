@@ -1,4 +1,4 @@
-"""The telemetry database: what is read is what was measured; damage costs the record, no more."""
+"""The telemetry database: written measurements are read back; damage affects only the record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from benchpool_support.measured import BENCH, JOB, held_samples, steady
 
 DAY = 86_400.0
 NOON = 1_700_006_400.0
-"""A whole hour."""
+"""Start of a whole hour, in seconds since the epoch."""
 
 
 @pytest.fixture
@@ -48,9 +48,7 @@ def database(storage_again: Callable[[], Storage], clock: FakeClock) -> Iterator
     database.close()
 
 
-def test_buckets_say_what_was_active_and_what_was_covered(
-    database: Database, clock: FakeClock
-) -> None:
+def test_buckets_contain_active_and_covered_time(database: Database, clock: FakeClock) -> None:
     database.write(steady("GPU-a", NOON, NOON + 600, 0.25))
     clock.pass_s(600)
     (found,) = database.buckets(["GPU-a"], NOON, NOON + 600, 1)
@@ -59,7 +57,7 @@ def test_buckets_say_what_was_active_and_what_was_covered(
     assert (found.memory_max_gib, found.simulated) == (8.0, False)
 
 
-def test_a_gap_is_a_gap_and_no_idle_time(database: Database, clock: FakeClock) -> None:
+def test_gap_is_no_idle_time(database: Database, clock: FakeClock) -> None:
     database.write(steady("GPU-a", NOON, NOON + 60, 0.0))
     database.write(steady("GPU-a", NOON + 180, NOON + 240, 0.0))
     clock.pass_s(240)
@@ -67,14 +65,16 @@ def test_a_gap_is_a_gap_and_no_idle_time(database: Database, clock: FakeClock) -
     assert [(it.begin - NOON, it.covered_s) for it in found] == [(0, 60.0), (180, 60.0)]
 
 
-def test_activity_that_was_not_measured_covers_nothing(database: Database) -> None:
+def test_unmeasured_activity_covers_nothing(database: Database) -> None:
     database.write(steady("GPU-a", NOON - 60, NOON, None))
     (found,) = database.buckets(["GPU-a"], NOON - 60, NOON, 1)
     assert (found.covered_s, found.active_s, found.memory_max_gib) == (0.0, 0.0, 8.0)
 
 
 @pytest.mark.parametrize("ago_days", [1, 10, 100])
-def test_every_age_has_the_same_sums(database: Database, clock: FakeClock, ago_days: int) -> None:
+def test_every_resolution_has_equal_sums(
+    database: Database, clock: FakeClock, ago_days: int
+) -> None:
     database.write(steady("GPU-a", NOON, NOON + 7200, 0.5))
     clock.pass_s(ago_days * DAY)
     found = database.buckets(None, NOON, NOON + 7200, 1000)
@@ -88,7 +88,7 @@ def test_every_age_has_the_same_sums(database: Database, clock: FakeClock, ago_d
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(held=held_samples)
-def test_what_is_read_adds_up_to_what_was_written(
+def test_read_sums_match_written_samples(
     held: list[HeldSample], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     database = Database(SqliteFile(tmp_path_factory.mktemp("telemetry")), lambda: 200_000.0)
@@ -96,13 +96,13 @@ def test_what_is_read_adds_up_to_what_was_written(
         database.write([it])
     found = database.buckets(None, 0, 250_000, 100)
     kept = sum(rolled(held, 3600).values(), Sums())
-    # Of samples that lie over each other a moment counts once.
+    # In overlapping samples each moment counts once.
     assert sum(it.covered_s for it in found) <= kept.covered_ms / MS + 1e-6
     assert sum(it.active_s for it in found) <= sum(it.covered_s for it in found) + 1e-6
     database.close()
 
 
-def test_a_moment_counts_once_whatever_comes_twice(database: Database) -> None:
+def test_repeated_sample_counts_once(database: Database) -> None:
     samples = steady("GPU-a", NOON - 120, NOON, 1.0)
     database.write(samples)
     database.write(samples)
@@ -110,7 +110,7 @@ def test_a_moment_counts_once_whatever_comes_twice(database: Database) -> None:
     assert found.covered_s == 120.0
 
 
-def test_a_clock_that_was_set_back_neither_stops_the_record_nor_counts_twice(
+def test_clock_set_back_neither_stops_nor_doubles_recording(
     storage_again: Callable[[], Storage], clock: FakeClock
 ) -> None:
     first = Database(storage_again(), clock.now)
@@ -125,7 +125,7 @@ def test_a_clock_that_was_set_back_neither_stops_the_record_nor_counts_twice(
     second.close()
 
 
-def test_rows_are_kept_for_their_time_and_no_longer(
+def test_rows_expire_after_retention(
     database: Database, storage_again: Callable[[], Storage], clock: FakeClock
 ) -> None:
     database.write(steady("GPU-a", NOON, NOON + 3600, 0.5, JOB))
@@ -148,9 +148,7 @@ def test_rows_are_kept_for_their_time_and_no_longer(
     engine.dispose()
 
 
-def test_a_job_has_a_series_of_its_own_and_totals_for_each_attempt(
-    database: Database, clock: FakeClock
-) -> None:
+def test_job_has_own_series_and_totals_per_attempt(database: Database, clock: FakeClock) -> None:
     database.write(steady("GPU-a", NOON, NOON + 300, 0.0, BENCH))
     database.write(steady("GPU-a", NOON + 300, NOON + 600, 1.0, JOB))
     database.write(steady("GPU-b", NOON, NOON + 600, 1.0))
@@ -183,7 +181,7 @@ def test_workers_are_summed_by_attempt(database: Database) -> None:
 
 
 @pytest.mark.expected_errors("The record of what GPUs did")
-def test_a_damaged_file_is_set_aside_and_another_begun(tmp_path: Path, clock: FakeClock) -> None:
+def test_damaged_file_is_set_aside_and_replaced(tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "telemetry.sqlite").write_bytes(b"no database at all " * 500)
     database = Database(SqliteFile(tmp_path), clock.now)
     database.open()
@@ -195,7 +193,7 @@ def test_a_damaged_file_is_set_aside_and_another_begun(tmp_path: Path, clock: Fa
 
 @pytest.mark.expected_errors("The record of what GPUs did")
 @pytest.mark.parametrize("replaced", [False, True])
-def test_removed_file_is_noticed_and_begun_anew(
+def test_removed_file_is_detected_and_recreated(
     tmp_path: Path, clock: FakeClock, replaced: bool
 ) -> None:
     database = Database(SqliteFile(tmp_path), clock.now)
@@ -219,7 +217,7 @@ def test_removed_file_is_noticed_and_begun_anew(
     again.close()
 
 
-def test_locked_file_is_unavailable_in_a_sentence(tmp_path: Path, clock: FakeClock) -> None:
+def test_locked_file_is_reported_as_unavailable(tmp_path: Path, clock: FakeClock) -> None:
     database = Database(SqliteFile(tmp_path), clock.now)
     database.open()
     database.close()
@@ -237,7 +235,7 @@ def test_locked_file_is_unavailable_in_a_sentence(tmp_path: Path, clock: FakeClo
 
 
 @pytest.mark.expected_errors("The record of what GPUs did")
-def test_a_layout_of_another_release_is_set_aside(tmp_path: Path, clock: FakeClock) -> None:
+def test_layout_of_another_release_is_set_aside(tmp_path: Path, clock: FakeClock) -> None:
     with sa.create_engine(f"sqlite:///{tmp_path}/telemetry.sqlite").begin() as connection:
         connection.execute(sa.text("PRAGMA user_version = 99"))
         connection.execute(sa.text("CREATE TABLE raw (x)"))
@@ -247,9 +245,7 @@ def test_a_layout_of_another_release_is_set_aside(tmp_path: Path, clock: FakeClo
 
 
 @pytest.mark.expected_errors("The record of what GPUs did")
-def test_on_a_server_a_schema_of_another_release_is_set_aside(
-    empty_server: str, clock: FakeClock
-) -> None:
+def test_server_schema_of_another_release_is_set_aside(empty_server: str, clock: FakeClock) -> None:
     storage = PostgreSql(empty_server)
     of_another_release(storage)
     database = Database(PostgreSql(empty_server), clock.now)
@@ -271,9 +267,7 @@ def of_another_release(storage: PostgreSql) -> None:
     engine.dispose()
 
 
-def test_on_a_server_tables_that_somebody_removed_are_made_again(
-    empty_server: str, clock: FakeClock
-) -> None:
+def test_missing_server_tables_are_recreated(empty_server: str, clock: FakeClock) -> None:
     database = Database(PostgreSql(empty_server), clock.now)
     database.write(steady("GPU-a", NOON - 120, NOON - 60, 1.0))
     engine = sa.create_engine(empty_server)
@@ -289,9 +283,7 @@ def test_on_a_server_tables_that_somebody_removed_are_made_again(
     database.close()
 
 
-def test_a_connection_that_the_server_ended_costs_nothing(
-    empty_server: str, clock: FakeClock
-) -> None:
+def test_closed_server_connection_loses_nothing(empty_server: str, clock: FakeClock) -> None:
     database = Database(PostgreSql(empty_server), clock.now)
     database.write(steady("GPU-a", NOON - 120, NOON - 60, 1.0))
     engine = sa.create_engine(empty_server)
@@ -304,7 +296,7 @@ def test_a_connection_that_the_server_ended_costs_nothing(
     database.close()
 
 
-def test_samples_wait_for_a_server_that_is_not_reached_and_no_password_is_said(
+def test_samples_wait_for_unreachable_server_and_password_stays_hidden(
     clock: FakeClock,
 ) -> None:
     nobody = f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{free_port()}/postgres"
@@ -323,9 +315,7 @@ def test_samples_wait_for_a_server_that_is_not_reached_and_no_password_is_said(
         ("postgresql://benchpool:secret@db/x", "only postgresql+psycopg2:// can be used"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_without_its_password(
-    address: str, said: str
-) -> None:
+def test_invalid_address_is_rejected_without_password(address: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(said)) as refused:
         PostgreSql(address)
     assert refused.value.field == "telemetry_database"

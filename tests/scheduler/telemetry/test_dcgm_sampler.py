@@ -1,4 +1,4 @@
-"""GPUs of a cluster by the pages of dcgm-exporter, served by a real HTTP server."""
+"""GPUs of a cluster from the pages of dcgm-exporter, served by a real HTTP server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PODS = {("lab", "train-0"): ["n0/1"]}
 
 
 def line(name: str, gpu: int, value: float, at: float | None = None, **labels: str) -> str:
-    """Return a line as dcgm-exporter 4 writes it; with a time, as Prometheus hands it on."""
+    """Return a line as written by dcgm-exporter 4; with a time, as federated by Prometheus."""
     usual = {
         "gpu": str(gpu),
         "UUID": f"GPU-{labels.get('Hostname', 'n0')}-{gpu}",
@@ -62,7 +62,7 @@ def page(at: float | None, util: float, energy_mj: float, xid: float = 0, **more
 
 @dataclass
 class Exporter:
-    """A server that answers what a test says.
+    """Server whose answer the test sets.
 
     Attributes:
         asked: Paths with their queries.
@@ -105,7 +105,7 @@ def sampler(exporter: Exporter) -> Iterator[DcgmSampler]:
     sampler.close()
 
 
-def test_what_prometheus_hands_on_is_told_by_the_slots_of_pods(
+def test_federated_metrics_are_assigned_to_pod_slots(
     exporter: Exporter, sampler: DcgmSampler
 ) -> None:
     exporter.text = page(1000.0, 10, 5_000_000)
@@ -123,14 +123,14 @@ def test_what_prometheus_hands_on_is_told_by_the_slots_of_pods(
     assert query == {"match[]": ['{__name__=~"DCGM_FI_.*"}']}
 
 
-def test_the_same_value_once_more_is_no_sample(exporter: Exporter, sampler: DcgmSampler) -> None:
+def test_unchanged_value_is_no_sample(exporter: Exporter, sampler: DcgmSampler) -> None:
     for at in (1000.0, 1030.0, 1030.0):
         exporter.text = page(at, 10, 5_000_000, xid=31)
         found = sampler.sample(SLOTS, 1040.0, {})
     assert found == []
 
 
-def test_an_error_is_told_once(exporter: Exporter, sampler: DcgmSampler) -> None:
+def test_xid_error_is_reported_once(exporter: Exporter, sampler: DcgmSampler) -> None:
     found = []
     for number, xid in enumerate((31, 31, 79, 79)):
         exporter.text = page(1000.0 + 30 * number, 10, 5_000_000, xid=xid)
@@ -138,23 +138,21 @@ def test_an_error_is_told_once(exporter: Exporter, sampler: DcgmSampler) -> None
     assert found == [None, 79, None]
 
 
-def test_a_long_silence_is_a_gap(exporter: Exporter, sampler: DcgmSampler) -> None:
+def test_long_silence_is_gap(exporter: Exporter, sampler: DcgmSampler) -> None:
     for at in (1000.0, 5000.0):
         exporter.text = page(at, 100, 5_000_000)
         found = sampler.sample(SLOTS, at, {})
     assert {it.span_s for it in found} == {120.0}
 
 
-def test_a_mean_of_the_exporter_goes_before_its_last_look(
-    exporter: Exporter, sampler: DcgmSampler
-) -> None:
+def test_exporter_mean_precedes_last_value(exporter: Exporter, sampler: DcgmSampler) -> None:
     for at in (1000.0, 1030.0):
         exporter.text = page(at, 100, 0, PROF_GR_ENGINE_ACTIVE=0.25, PROF_SM_ACTIVE=0.125)
         found = sampler.sample(SLOTS, at, {})
     assert (found[0].activity, found[0].sm_activity) == (0.25, 0.125)
 
 
-def test_the_page_of_one_exporter_is_read_as_it_is(exporter: Exporter) -> None:
+def test_page_of_single_exporter_is_read(exporter: Exporter) -> None:
     sampler = DcgmSampler(f"{exporter.address}/metrics", lambda: PODS)
     exporter.text = page(None, 50, 0)
     sampler.sample(SLOTS, 10.0, {})
@@ -172,7 +170,7 @@ def test_the_page_of_one_exporter_is_read_as_it_is(exporter: Exporter) -> None:
         (200, "up 1\n", "no figures"),
     ],
 )
-def test_what_is_no_such_page_is_a_sentence_until_one_comes(
+def test_invalid_page_is_reported_until_valid(
     exporter: Exporter, sampler: DcgmSampler, status: int, text: str, said: str
 ) -> None:
     exporter.status, exporter.text = status, text
@@ -183,14 +181,14 @@ def test_what_is_no_such_page_is_a_sentence_until_one_comes(
     assert not sampler.problem
 
 
-def test_nobody_there_is_a_sentence() -> None:
+def test_unreachable_exporter_is_reported() -> None:
     sampler = DcgmSampler("http://127.0.0.1:9", dict)
     assert sampler.sample(SLOTS, 10.0, {}) == ()
     assert "does not answer" in str(sampler.problem)
     sampler.close()
 
 
-def test_labels_that_prometheus_moved_are_read_where_they_are() -> None:
+def test_labels_renamed_by_prometheus_are_read() -> None:
     moved = {
         "pod": "exporter-x",
         "namespace": "gpu",
@@ -201,12 +199,12 @@ def test_labels_that_prometheus_moved_are_read_where_they_are() -> None:
     assert gpu.pod == ("b", "a")
 
 
-def test_slices_are_left_out() -> None:
+def test_slices_are_excluded() -> None:
     text = line("DEV_FB_USED", 0, 1, None, GPU_I_PROFILE="1g.10gb", GPU_I_ID="7") + "\n"
     assert read_page(text) == []
 
 
-def test_gpus_of_pods_that_are_not_ours_take_the_last_slots_of_their_node() -> None:
+def test_foreign_pod_gpus_take_last_slots_of_node() -> None:
     gpus = [
         ExportedGpu("a", "n0", 0, ("other", "pod")),
         ExportedGpu("b", "n0", 1, None),

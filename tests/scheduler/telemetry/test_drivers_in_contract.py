@@ -1,6 +1,8 @@
-"""What benchpool takes for granted of NVIDIA's driver, held by every driver that there is: the one
-in a script, the one in C (a shared object, through the binding's own structures), and, on a machine
-with a GPU, the real one."""
+"""Assumptions about NVIDIA's driver, checked with every driver.
+
+The drivers are a script, a library in C (a shared object, used through the binding's own
+structures), and, on a machine with a GPU, the real driver.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ from benchpool_support.nvml import (
 from benchpool_support.nvml_drivers import GPU, SECOND, SLICED, Driver, Scripted, second_look, told
 
 RECORDED = Path(__file__).parent / "drivers"
-"""What real drivers said: files of ``benchpool_scheduler.telemetry.nvml_conformance``."""
+"""Recorded answers of real drivers: files of ``benchpool_scheduler.telemetry.nvml_conformance``."""
 
-# ----------------------------------------------------------------- what is told
+# ----------------------------------------------------------------- values
 
 
-def test_all_that_is_told_of_a_gpu(driver: Driver) -> None:
+def test_gpu_sample_contains_all_fields(driver: Driver) -> None:
     it = second_look(driver, GPU)["GPU-a"]
     assert (it.activity, it.span_s) == (0.3, 10.0)
     assert it.sm_activity == pytest.approx(0.4)
@@ -42,7 +44,7 @@ def test_all_that_is_told_of_a_gpu(driver: Driver) -> None:
     assert (it.throttled, it.xid, it.parent) == (("power-cap",), None, None)
 
 
-def test_samples_since_the_last_look_are_joined(driver: Driver) -> None:
+def test_samples_since_last_look_are_merged(driver: Driver) -> None:
     driver.tell([replace(GPU, utilisation=[(1 * SECOND, 0)])])
     sampler = NvmlSampler()
     told(sampler, 0.0, "GPU-a")
@@ -51,7 +53,7 @@ def test_samples_since_the_last_look_are_joined(driver: Driver) -> None:
     sampler.close()
 
 
-def test_a_slice_has_memory_of_its_own_and_activity_by_performance_monitoring_alone(
+def test_slice_has_own_memory_and_activity_by_performance_monitoring(
     driver: Driver,
 ) -> None:
     found = second_look(driver, SLICED)
@@ -60,23 +62,23 @@ def test_a_slice_has_memory_of_its_own_and_activity_by_performance_monitoring_al
     assert two.activity == pytest.approx(0.5)
     assert two.sm_activity == pytest.approx(0.1)
     assert one.memory_total_gib == 20.0
-    for it in (one, two):  # the board's, which no slice has alone
+    for it in (one, two):  # board values, unknown for one slice
         assert (it.power_w, it.energy_j, it.parent) == (None, None, "GPU-s")
 
 
-def test_without_performance_monitoring_nobody_knows_what_a_slice_does(driver: Driver) -> None:
+def test_slice_activity_is_unknown_without_performance_monitoring(driver: Driver) -> None:
     found = second_look(driver, replace(SLICED, gpm=None, percent_now=90))
     assert {it.activity for it in found.values()} == {None}
     assert found["MIG-1"].memory_used_gib == pytest.approx(100 / 1024)
 
 
-def test_slices_of_one_instance_are_not_told_apart(driver: Driver) -> None:
+def test_slices_of_one_instance_have_no_activity(driver: Driver) -> None:
     parts = [replace(it, instances=(1, n)) for n, it in enumerate(SLICED.slices or ()) if it]
     found = second_look(driver, replace(SLICED, slices=parts))
     assert {it.activity for it in found.values()} == {None}
 
 
-def test_what_slices_are_said_to_do_is_no_more_than_their_gpu_can(driver: Driver) -> None:
+def test_slice_activity_is_capped_by_gpu(driver: Driver) -> None:
     sevenths = [
         ScriptedGpu(f"MIG-{n}", memory_mib=10240, used_mib=1000 * n, instances=(n, 0), gpm=1.0)
         for n in range(1, 8)
@@ -89,7 +91,7 @@ def test_what_slices_are_said_to_do_is_no_more_than_their_gpu_can(driver: Driver
     assert [it for it in found.values() if it.energy_j is not None] == []
 
 
-# ----------------------------------------------------------------- no two differ
+# ----------------------------------------------------------------- equal drivers
 
 
 def observed(gpus: Sequence[ScriptedGpu], driver: Driver) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def observed(gpus: Sequence[ScriptedGpu], driver: Driver) -> dict[str, Any]:
     return text
 
 
-def test_script_and_library_answer_every_question_alike(
+def test_script_and_library_answer_alike(
     built: fake_driver.FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sites: tuple[list[ScriptedGpu], ...] = (
@@ -123,7 +125,7 @@ def test_script_and_library_answer_every_question_alike(
 
 
 def shape(answer: Any) -> Any:
-    """Return what an answer is made of: names and kinds, without its values."""
+    """Return the structure of an answer: names and types, without values."""
     if isinstance(answer, dict):
         return {key: shape(value) for key, value in answer.items()}
     if isinstance(answer, list):
@@ -132,7 +134,7 @@ def shape(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("golden", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
-def test_drivers_for_tests_answer_in_the_shape_of_real_ones(driver: Driver, golden: Path) -> None:
+def test_fake_drivers_answer_in_shape_of_real_drivers(driver: Driver, golden: Path) -> None:
     real = json.loads(golden.read_text())
     assert [it for it in real["assumptions"] if it["holds"] is False] == []
     (said,) = observed([GPU], driver)["gpus"]
@@ -146,14 +148,14 @@ def test_every_assumption_holds(driver: Driver) -> None:
     assert [it for it in found.assumptions if it.holds is not True] == []
 
 
-def test_a_driver_that_breaks_an_assumption_is_found_out(driver: Driver) -> None:
+def test_driver_breaking_assumption_is_detected(driver: Driver) -> None:
     driver.tell([replace(GPU, used_mib=GPU.memory_mib + 1)])
     found = nvml_conformance.look(sleep=lambda _: None)
     wrong = [it.what for it in found.assumptions if it.holds is False]
     assert "memory in use is no more than there is" in wrong
 
 
-def test_the_golden_file_names_no_gpu_process_or_host(driver: Driver) -> None:
+def test_golden_file_names_no_gpu_process_or_host(driver: Driver) -> None:
     driver.tell([GPU, SLICED])
     text = nvml_conformance.as_json(nvml_conformance.look(sleep=lambda _: None))
     assert json.loads(text)["driver"] == "999.0-fake"
@@ -161,10 +163,10 @@ def test_the_golden_file_names_no_gpu_process_or_host(driver: Driver) -> None:
         assert word not in text
 
 
-# ----------------------------------------------------------------- other processes, the real one
+# ----------------------------------------------------------------- other processes, the real driver
 
 
-def test_another_process_loads_the_library_and_the_command_writes_its_file(
+def test_library_loads_in_another_process_and_command_writes_file(
     built: fake_driver.FakeDriver, tmp_path: Path
 ) -> None:
     built.tell([GPU])
@@ -180,7 +182,7 @@ def test_another_process_loads_the_library_and_the_command_writes_its_file(
     assert json.loads(golden.read_text())["gpus"][0]["power"] == {"answer": 250_000}
 
 
-def test_the_library_has_forty_functions_and_more(built: fake_driver.FakeDriver) -> None:
+def test_library_has_at_least_forty_functions(built: fake_driver.FakeDriver) -> None:
     source = (fake_driver.SOURCES / "nvml.c").read_text()
     names = set(
         re.findall(r"\b(?:int|NUMBER\() ?(nvml[A-Z]\w+)", source.replace("NUMBER(", "int "))
@@ -190,7 +192,7 @@ def test_the_library_has_forty_functions_and_more(built: fake_driver.FakeDriver)
     assert [name for name in names if not hasattr(library, name)] == []
 
 
-def test_the_real_driver_keeps_the_contract() -> None:
+def test_real_driver_meets_contract() -> None:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:

@@ -1,4 +1,4 @@
-"""Errors that the driver told of: found by minute, the newest first, with who had the GPU."""
+"""Errors reported by the driver: found by minute, newest first, with the holder of the GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def database(folder: Path) -> Database:
     return found
 
 
-def test_the_newest_come_first_with_number_and_holder(tmp_path: Path) -> None:
+def test_newest_errors_come_first_with_number_and_holder(tmp_path: Path) -> None:
     found = database(tmp_path).xids(NOW - 86_400, NOW, 10)
     assert [(it.gpu, it.xid, it.holder.user) for it in found] == [
         ("c", 13, "joe"),
@@ -37,7 +37,7 @@ def test_the_newest_come_first_with_number_and_holder(tmp_path: Path) -> None:
     assert found[-1].at == NOW - 3000
 
 
-def test_no_more_than_asked_for_and_none_of_before(tmp_path: Path) -> None:
+def test_errors_are_limited_by_count_and_time(tmp_path: Path) -> None:
     kept = database(tmp_path)
     assert [it.xid for it in kept.xids(NOW - 86_400, NOW, 2)] == [13, 79]
     assert kept.xids(NOW - 900, NOW, 10) == []

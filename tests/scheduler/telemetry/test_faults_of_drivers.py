@@ -1,4 +1,4 @@
-"""A driver's fault takes away what it hides, and nothing more; every driver shows the same."""
+"""A driver fault hides only the affected values, equally with every driver."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ FAULTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_takes_away_what_it_hides_and_nothing_more(driver: Driver, fault: str) -> None:
+def test_driver_fault_hides_only_affected_values(driver: Driver, fault: str) -> None:
     change, facts, expected = FAULTS[fault]
     more = [replace(GPU, uuid=f"GPU-{n}") for n in range(15)] if "sixteen" in fault else []
     assert expected(second_look(driver, replace(GPU, **change), *more, **facts))
 
 
-def test_no_library_is_said_and_tried_again(driver: Driver) -> None:
+def test_missing_library_is_reported_and_retried(driver: Driver) -> None:
     driver.tell([GPU], init_result=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
     sampler = NvmlSampler()
     assert told(sampler, 0.0, "GPU-a") == {}
@@ -129,7 +129,7 @@ def test_no_library_is_said_and_tried_again(driver: Driver) -> None:
     sampler.close()
 
 
-def test_another_order_of_gpus_confuses_none(driver: Driver) -> None:
+def test_gpu_order_change_keeps_samples_apart(driver: Driver) -> None:
     other = replace(GPU, uuid="GPU-b", power_mw=99_000)
     driver.tell([GPU, other])
     sampler = NvmlSampler()
@@ -140,7 +140,7 @@ def test_another_order_of_gpus_confuses_none(driver: Driver) -> None:
     sampler.close()
 
 
-def test_a_gpu_that_goes_and_comes_begins_anew(driver: Driver) -> None:
+def test_returning_gpu_starts_new_span(driver: Driver) -> None:
     driver.tell([GPU])
     sampler = NvmlSampler()
     told(sampler, 0.0, "GPU-a")
@@ -152,7 +152,7 @@ def test_a_gpu_that_goes_and_comes_begins_anew(driver: Driver) -> None:
     sampler.close()
 
 
-def test_a_counter_that_begins_again_and_a_clock_that_steps_back_make_nothing_up(
+def test_counter_reset_and_clock_change_invent_nothing(
     driver: Driver,
 ) -> None:
     driver.tell([GPU])
@@ -165,7 +165,7 @@ def test_a_counter_that_begins_again_and_a_clock_that_steps_back_make_nothing_up
     sampler.close()
 
 
-def test_each_error_is_told_once_and_only_what_is_one(driver: Driver) -> None:
+def test_xid_error_is_reported_once_and_other_events_ignored(driver: Driver) -> None:
     odd = replace(GPU, uuid="GPU-b", xids=[1], event_type=1 << 20)
     driver.tell([replace(GPU, xids=[79]), odd])
     sampler = NvmlSampler()
@@ -175,14 +175,14 @@ def test_each_error_is_told_once_and_only_what_is_one(driver: Driver) -> None:
         found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
         return [(it.gpu, it.xid) for it in found.values() if it.xid is not None]
 
-    seen = until(look)  # a thread waits for them
+    seen = until(look)  # a thread collects them
     found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
     sampler.close()
     assert seen == [("GPU-a", 79)]
     assert [it.xid for it in found.values()] == [None, None]
 
 
-def test_gpus_and_slices_are_found_and_processes_without_memory_too(driver: Driver) -> None:
+def test_gpus_slices_and_processes_without_memory_are_found(driver: Driver) -> None:
     driver.tell([GPU, SLICED])
     source = NvmlSource(ours=lambda _pid, _uuid: True)
     assert [it.uuid for it in source.devices()] == ["GPU-a", "MIG-1", "MIG-2"]
@@ -190,16 +190,16 @@ def test_gpus_and_slices_are_found_and_processes_without_memory_too(driver: Driv
     driver.tell([replace(GPU, grows=2), replace(SLICED, slices=None)])  # no longer divided
     assert [it.uuid for it in source.devices()][:2] == ["GPU-a", "GPU-s"]
     assert len(source.processes("GPU-a") or ()) == 3
-    driver.tell([replace(GPU, grows=50)])  # more than there is room for: not known, and no error
+    driver.tell([replace(GPU, grows=50)])  # more than the buffer holds: unknown, without error
     assert source.processes("GPU-a") is None
 
 
-def test_no_gpus_and_a_lost_one_are_found_as_they_are(driver: Driver) -> None:
+def test_missing_and_lost_gpus_are_reported(driver: Driver) -> None:
     source = NvmlSource(ours=lambda _pid, _uuid: True)
     assert source.devices() == ()
     driver.tell([GPU])
     assert [it.state for it in source.devices()] == [DeviceState.USABLE]
     driver.tell([replace(GPU, fails={"nvmlDeviceGetUUID": LOST})])
     assert [(it.uuid, it.state) for it in source.devices()] == [("GPU-a", DeviceState.BROKEN)]
-    driver.tell([replace(GPU, mig_mode=7)])  # a mode that nobody knows is no division
+    driver.tell([replace(GPU, mig_mode=7)])  # an unknown mode is no division
     assert [it.uuid for it in source.devices()] == ["GPU-a"]

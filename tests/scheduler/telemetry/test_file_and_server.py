@@ -1,4 +1,4 @@
-"""A file and a server keep the same: whatever is written, whatever is read."""
+"""A file and a server store the same data, for all writes and reads."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(st.tuples(held_samples, workers), max_size=3), intervals)
-def test_what_a_server_keeps_is_what_a_file_keeps(
+def test_server_and_file_store_same_data(
     tmp_path_factory: pytest.TempPathFactory,
     server: str,
     written: list[tuple[list[HeldSample], list[HeldWorkerSample]]],
@@ -107,7 +107,7 @@ def test_what_a_server_keeps_is_what_a_file_keeps(
     assert on_server == in_file
 
 
-def test_both_are_of_this_release(tmp_path: Path, empty_server: str) -> None:
+def test_server_and_file_open_with_current_schema(tmp_path: Path, empty_server: str) -> None:
     for storage in (SqliteFile(tmp_path), PostgreSql(empty_server)):
         for _ in range(2):
             database = Database(storage, lambda: NOW)

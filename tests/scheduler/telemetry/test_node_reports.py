@@ -1,4 +1,4 @@
-"""Reports of nodes become samples of slots, workers and benches: by objects, never by guess."""
+"""Reports of nodes become samples of slots, workers and benches, identified by objects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def problem(at: NodeReports, now: float) -> str | None:
     return at.problem
 
 
-def test_a_device_is_the_slot_of_the_pod_that_the_kubelet_gave_it() -> None:
+def test_device_maps_to_slot_of_kubelet_pod() -> None:
     found = taken(reports(), gpu("GPU-a", 0.1, TRAIN), gpu("GPU-b", 0.2, JOE), gpu("GPU-c", 0.0))
     assert {slot: it.activity for slot, it in found.items()} == {
         "n0/2": 0.1,
@@ -58,33 +58,33 @@ def test_a_device_is_the_slot_of_the_pod_that_the_kubelet_gave_it() -> None:
     assert {it.at for it in found.values()} == {100.0}
 
 
-def test_a_pod_of_the_same_name_that_is_another_one_is_nobody() -> None:
+def test_recreated_pod_with_same_name_is_unknown() -> None:
     found = taken(reports(), gpu("GPU-a", 0.9, JOE), pods=["uid-train", "uid-of-a-later-joe"])
     assert {slot: it.of for slot, it in found.items()} == {"n0/0": None}
-    # its device is one that nobody of ours holds, and so takes a slot that is left
+    # Its device belongs to no pod of the pool, and therefore takes a remaining slot.
 
 
-def test_a_slice_takes_a_slot_of_its_own_kind() -> None:
+def test_slice_takes_slot_of_its_kind() -> None:
     assert set(taken(reports(), gpu("MIG-1", 0.5, resource=SLICE))) == {"n0/mig-1g.10gb/0"}
 
 
-def test_what_several_share_is_measured_for_nobody() -> None:
+def test_shared_device_is_assigned_to_no_pod() -> None:
     both = gpu("GPU-a", 0.5, TRAIN, JOE)
     parts = ReportedGpu("GPU-b", GPU, [TRAIN], shared=True, span_s=10.0, activity=0.5)
     assert taken(reports(), both, parts) == {}
 
 
-def test_a_first_look_has_no_span_and_a_report_counts_once() -> None:
+def test_first_report_has_no_span_and_repeat_counts_once() -> None:
     at = reports()
     assert taken(at, ReportedGpu("GPU-a", GPU, [TRAIN])) == {}
     report = NodeReport(2, [gpu("GPU-a", 0.5, TRAIN)])
     at.take("n0", report, 110.0)
     at.take("n0", report, 111.0)
     assert len(at.sample(SLOTS, 112.0, {})) == 1
-    assert at.sample(SLOTS, 122.0, {}) == []  # nothing new is a gap, and no idleness
+    assert at.sample(SLOTS, 122.0, {}) == []  # no new report: a gap, not idle time
 
 
-def test_workers_and_benches_are_told_by_the_uid_of_their_pods() -> None:
+def test_workers_and_benches_are_identified_by_pod_uid() -> None:
     at = reports()
     uses = [
         ReportedUse(pod, 10.0, cpu_s, memory_gib=1.5, read_bytes=7)
@@ -105,9 +105,9 @@ def test_workers_and_benches_are_told_by_the_uid_of_their_pods() -> None:
     assert at.sample_workers(held, 111.0) == []
 
 
-def test_a_node_that_says_nothing_is_named_with_what_to_look_at() -> None:
+def test_silent_node_is_named_with_remedy() -> None:
     at = reports()
-    assert problem(at, 100.0) is None  # agents begin
+    assert problem(at, 100.0) is None  # the agents begin
     at.take("n0", NodeReport(1, problem="The driver hangs."), 150.0)
     silent = problem(at, 161.0) or ""
     assert "not measured on n1:" in silent
@@ -117,7 +117,7 @@ def test_a_node_that_says_nothing_is_named_with_what_to_look_at() -> None:
     assert problem(at, 163.0) == "On n0: The driver hangs."
 
 
-def test_an_agent_that_floods_takes_no_room_from_others() -> None:
+def test_flooding_agent_displaces_no_other_reports() -> None:
     at = reports()
     at.take("n1", NodeReport(1, [gpu("GPU-z", 0.5)]), 99.0)
     for look in range(50):
@@ -139,7 +139,7 @@ def test_an_agent_that_floods_takes_no_room_from_others() -> None:
     st.sampled_from([(), ("uid-train",), ("uid-train", "uid-joe")]),
 )
 @pytest.mark.parametrize("slots", [SLOTS, SLOTS[:1], []])
-def test_a_device_is_counted_once_at_most_and_for_whom_the_kubelet_names(
+def test_device_is_counted_once_for_its_kubelet_pod(
     slots: list[str], devices: list[tuple[str, list[ReportedPod]]], there: tuple[str, ...]
 ) -> None:
     at = reports()
@@ -148,7 +148,7 @@ def test_a_device_is_counted_once_at_most_and_for_whom_the_kubelet_names(
     at.take("n0", NodeReport(1, gpus, list(there)), 100.0)
     found = at.sample(slots, 101.0, {})
     assert len({it.gpu for it in found}) == len(found)
-    assert len({it.activity for it in found}) == len(found)  # no device stands in two slots
+    assert len({it.activity for it in found}) == len(found)  # no device is in two slots
     assert sum(it.active_s or 0.0 for it in found) <= sum(shares.values()) * 10.0 + 1e-9
     by_share = {share: uuid for uuid, share in shares.items()}
     named = dict(devices)

@@ -1,4 +1,4 @@
-"""GPUs measured through NVML: what it tells is told, and what it does not tell is None."""
+"""GPUs measured through NVML: reported values are stored, missing values are None."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_support.nvml import (
 )
 
 SECOND = 1_000_000
-"""In the driver's microseconds."""
+"""One second in the driver's unit, in microseconds."""
 
 FULL = ScriptedGpu(
     "GPU-a",
@@ -56,7 +56,7 @@ def one(sampler: NvmlSampler, now: float) -> GpuSample:
     return sample
 
 
-def test_the_first_look_begins_a_span_and_the_second_ends_it(
+def test_first_look_starts_span_and_second_ends_it(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     assert sampler.sample(["GPU-a"], 100.0, {}) == []
@@ -65,14 +65,14 @@ def test_the_first_look_begins_a_span_and_the_second_ends_it(
     gpu.energy_mj = 3_500_000
     sample = one(sampler, 110.0)
     assert (sample.at, sample.span_s, sample.simulated) == (110.0, 10.0, False)
-    assert sample.activity == 0.5  # all samples since the last look count, not the one of now
+    assert sample.activity == 0.5  # all samples since the last look count
     assert (sample.memory_used_gib, sample.memory_total_gib) == (40.0, 80.0)
     assert (sample.power_w, sample.energy_j, sample.temperature_c) == (300.0, 2500.0, 61.0)
     assert sample.throttled == ("power-cap",)
     assert sample.sm_activity == pytest.approx(0.4)
 
 
-def test_an_old_driver_and_a_small_model_are_measured_as_far_as_they_go(
+def test_old_driver_and_small_model_are_partly_measured(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     library.gpus[0] = replace(ScriptedGpu("GPU-a"), percent_now=30, power_mw=100_000, used_mib=1024)
@@ -80,21 +80,19 @@ def test_an_old_driver_and_a_small_model_are_measured_as_far_as_they_go(
     sampler.sample(["GPU-a"], 0.0, {})
     sample = one(sampler, 10.0)
     assert sample.activity == 0.3
-    assert sample.energy_j == 1000.0  # no counter: power times time
+    assert sample.energy_j == 1000.0  # without counter: power times time
     assert sample.memory_used_gib == pytest.approx((1024 + 600) / 1024)
     assert (sample.temperature_c, sample.sm_activity, sample.throttled) == (None, None, ())
 
 
-def test_a_slice_has_memory_and_no_activity(library: ScriptedLibrary, sampler: NvmlSampler) -> None:
+def test_slice_has_memory_but_no_activity(library: ScriptedLibrary, sampler: NvmlSampler) -> None:
     library.gpus[0] = ScriptedGpu("GPU-a", used_mib=512)
     sampler.sample(["GPU-a"], 0.0, {})
     sample = one(sampler, 10.0)
     assert (sample.activity, sample.memory_used_gib) == (None, 0.5)
 
 
-def test_what_is_not_supported_is_not_asked_again(
-    library: ScriptedLibrary, sampler: NvmlSampler
-) -> None:
+def test_unsupported_query_is_not_repeated(library: ScriptedLibrary, sampler: NvmlSampler) -> None:
     library.gpus[0] = ScriptedGpu("GPU-a", percent_now=0)
     for tick in range(5):
         sampler.sample(["GPU-a"], 10.0 * tick, {})
@@ -102,7 +100,7 @@ def test_what_is_not_supported_is_not_asked_again(
     assert library.calls.count("nvmlDeviceGetPowerUsage") == 1
 
 
-def test_each_thing_is_asked_once_for_each_gpu_and_tick(
+def test_each_value_is_queried_once_per_gpu_and_tick(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     sampler.sample(["GPU-a"], 0.0, {})
@@ -113,7 +111,7 @@ def test_each_thing_is_asked_once_for_each_gpu_and_tick(
     assert "nvmlDeviceGetHandleByUUID" not in asked
 
 
-def test_a_counter_that_began_again_is_no_energy_given_back(
+def test_counter_reset_yields_no_negative_energy(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     sampler.sample(["GPU-a"], 0.0, {})
@@ -121,7 +119,7 @@ def test_a_counter_that_began_again_is_no_energy_given_back(
     assert one(sampler, 10.0).energy_j == 3000.0
 
 
-def test_a_lost_gpu_is_left_out_until_it_is_back(
+def test_lost_gpu_is_excluded_until_it_returns(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     sampler.sample(["GPU-a"], 0.0, {})
@@ -132,7 +130,7 @@ def test_a_lost_gpu_is_left_out_until_it_is_back(
     assert one(sampler, 30.0).span_s == 10.0
 
 
-def test_no_driver_is_a_sentence_and_is_tried_again(
+def test_missing_driver_is_reported_and_retried(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     library.init_result = MISMATCH
@@ -145,18 +143,18 @@ def test_no_driver_is_a_sentence_and_is_tried_again(
     assert one(sampler, 50.0).activity is not None
 
 
-def test_a_clock_that_does_not_go_on_makes_no_sample(sampler: NvmlSampler) -> None:
+def test_stopped_clock_makes_no_sample(sampler: NvmlSampler) -> None:
     sampler.sample(["GPU-a"], 10.0, {})
     assert sampler.sample(["GPU-a"], 10.0, {}) == []
     assert sampler.sample(["GPU-a"], 5.0, {}) == []
 
 
-def test_an_error_that_the_driver_tells_once_is_in_the_next_sample_and_no_other(
+def test_xid_error_appears_only_in_next_sample(
     library: ScriptedLibrary, sampler: NvmlSampler
 ) -> None:
     sampler.sample(["GPU-a"], 0.0, {})
     library.gpus[0].xids.append(79)
-    for _ in range(2):  # asked again after it was told: then it is known
+    for _ in range(2):  # known after the second query
         library.idle.clear()
         assert library.idle.wait(120)
     assert not library.gpus[0].xids
@@ -186,7 +184,7 @@ FUNCTIONS = (
     ),
     late=st.booleans(),
 )
-def test_whatever_fails_it_never_raises(
+def test_sampler_never_raises(
     missing: frozenset[str], fails: dict[str, int], late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = ScriptedLibrary([replace(FULL), ScriptedGpu("GPU-b")], missing=tuple(missing))

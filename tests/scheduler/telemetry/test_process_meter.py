@@ -1,4 +1,4 @@
-"""Processor time, memory and disk traffic of process trees, from cgroups and from ``/proc``."""
+"""Processor time, memory and disk traffic of process trees, from cgroups and ``/proc``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def process(proc: Path, pid: int, parent: int, ticks: int, pages: int, read: int
         (proc / str(pid) / "io").write_text(f"rchar: 9\nread_bytes: {read}\nwrite_bytes: 7\n")
 
 
-def test_a_cgroup_counts_for_itself(tmp_path: Path) -> None:
+def test_cgroup_counts_for_itself(tmp_path: Path) -> None:
     meter = ProcessMeter(tmp_path / "none")
     root = cgroup(tmp_path / "group", 1_000_000, GIB, 100)
     assert meter.sample({WORKER: (root, 4.0)}, 10.0) == []
@@ -50,7 +50,7 @@ def test_a_cgroup_counts_for_itself(tmp_path: Path) -> None:
     assert (found.read_bytes, found.written_bytes) == (400, 0)
 
 
-def test_a_tree_without_cgroup_is_added_up_with_all_below_it(tmp_path: Path) -> None:
+def test_process_tree_without_cgroup_is_summed(tmp_path: Path) -> None:
     tick, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     meter, root = ProcessMeter(tmp_path), ProcessRoot(100, 0)
     for pid, parent in ((100, 1), (101, 100), (102, 101), (200, 1)):
@@ -62,7 +62,7 @@ def test_a_tree_without_cgroup_is_added_up_with_all_below_it(tmp_path: Path) -> 
     assert (found.cpu_s, found.memory_gib, found.read_bytes) == (3.0, 3.0, 40)
 
 
-def test_what_the_first_process_used_itself_is_told_apart(tmp_path: Path) -> None:
+def test_first_process_use_is_reported_separately(tmp_path: Path) -> None:
     tick, meter = os.sysconf("SC_CLK_TCK"), ProcessMeter(tmp_path / "proc")
     root = cgroup(tmp_path / "group", 0, GIB, 0)
     trees: Mapping[Of, tuple[ProcessRoot, float]] = {
@@ -80,7 +80,7 @@ def test_what_the_first_process_used_itself_is_told_apart(tmp_path: Path) -> Non
     assert found == {"lease": (5.0, 2.0), WORKER: (4.0, 1.0)}
 
 
-def test_what_a_cgroup_does_not_count_is_asked_of_its_processes(tmp_path: Path) -> None:
+def test_values_missing_in_cgroup_come_from_processes(tmp_path: Path) -> None:
     proc, root = tmp_path / "proc", cgroup(tmp_path / "group", 0, None, 0)
     process(proc, os.getpid(), 1, 0, GIB // os.sysconf("SC_PAGE_SIZE"), None)
     meter = ProcessMeter(proc)
@@ -89,7 +89,7 @@ def test_what_a_cgroup_does_not_count_is_asked_of_its_processes(tmp_path: Path) 
     assert (found.memory_gib, found.read_bytes) == (1.0, None)
 
 
-def test_the_most_memory_is_kept_between_looks_where_the_kernel_keeps_none(tmp_path: Path) -> None:
+def test_peak_memory_is_kept_between_looks(tmp_path: Path) -> None:
     page, meter, root = os.sysconf("SC_PAGE_SIZE"), ProcessMeter(tmp_path), ProcessRoot(100, 0)
     for at, gib in ((0.0, 1), (10.0, 5), (20.0, 2)):
         process(tmp_path, 100, 1, 0, gib * GIB // page, None)
@@ -97,7 +97,7 @@ def test_the_most_memory_is_kept_between_looks_where_the_kernel_keeps_none(tmp_p
     assert (found[0].memory_gib, found[0].memory_peak_gib) == (2.0, 5.0)
 
 
-def test_another_process_of_the_same_tree_begins_anew(tmp_path: Path) -> None:
+def test_replaced_process_starts_new_measurement(tmp_path: Path) -> None:
     meter = ProcessMeter(tmp_path)
     process(tmp_path, 100, 1, 1000, 1, None)
     process(tmp_path, 300, 1, 5, 1, None)
@@ -107,7 +107,7 @@ def test_another_process_of_the_same_tree_begins_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_notebook_server_is_found_by_its_gpus() -> None:
+def test_notebook_server_is_found_by_its_gpus() -> None:
     code = "import sys; print('here', flush=True); sys.stdin.read()"
     variables = {"BENCHPOOL_SERVER_START": "x", "CUDA_VISIBLE_DEVICES": "GPU-mine,GPU-two"}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Whatever samples come, in whatever order: their sums are the same at every level."""
+"""Samples in any order have the same sums at every level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.measured import held_samples, samples
 
 
 @given(samples, st.sampled_from([10, 60, 3600]))
-def test_the_parts_of_a_sample_add_up_to_it(sample: GpuSample, step_s: int) -> None:
+def test_parts_of_sample_add_up_to_sample(sample: GpuSample, step_s: int) -> None:
     cut = list(parts(sample, step_s))
     whole = next(parts(sample, 2**40))[1]
     added = sum((sums for _, sums in cut), Sums())
@@ -23,12 +23,12 @@ def test_the_parts_of_a_sample_add_up_to_it(sample: GpuSample, step_s: int) -> N
 
 
 @given(held_samples)
-def test_minutes_make_the_same_hours_as_samples(held: list[HeldSample]) -> None:
+def test_minutes_and_samples_sum_to_same_hours(held: list[HeldSample]) -> None:
     assert coarser(rolled(held, 60), 3600) == rolled(held, 3600)
 
 
 @given(held_samples, st.sampled_from([10, 60, 3600]))
-def test_nothing_is_lost_and_nothing_is_made_up(held: list[HeldSample], step_s: int) -> None:
+def test_sums_lose_and_invent_nothing(held: list[HeldSample], step_s: int) -> None:
     sums = sum(rolled(held, step_s).values(), Sums())
     whole = sum(rolled(held, 2**40).values(), Sums())
     assert [getattr(sums, it) for it in ADDED] == [getattr(whole, it) for it in ADDED]
@@ -39,13 +39,13 @@ def test_nothing_is_lost_and_nothing_is_made_up(held: list[HeldSample], step_s: 
 
 
 @given(held_samples, st.randoms())
-def test_their_order_does_not_matter(held: list[HeldSample], random: Random) -> None:
+def test_order_of_samples_does_not_matter(held: list[HeldSample], random: Random) -> None:
     mixed = list(held)
     random.shuffle(mixed)
     assert rolled(mixed, 60) == rolled(held, 60)
 
 
 @given(held_samples)
-def test_no_step_is_more_active_than_it_is_covered(held: list[HeldSample]) -> None:
+def test_active_time_never_exceeds_covered_time(held: list[HeldSample]) -> None:
     for sums in rolled(held, 60).values():
         assert 0 <= sums.active_ms <= sums.covered_ms

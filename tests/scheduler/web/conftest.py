@@ -1,4 +1,4 @@
-"""A real Chromium over a real Tornado server with a staged pool."""
+"""Fixtures: a real Chromium over a real Tornado server with a staged pool."""
 
 from __future__ import annotations
 
@@ -23,33 +23,35 @@ PEOPLE = {
 
 @pytest.fixture
 def staged() -> StagedPool:
-    """A pool set by hand."""
+    """Return a staged pool that tests fill."""
     return StagedPool()
 
 
 @pytest.fixture
 def full_stage(staged: StagedPool) -> None:
-    """Every state of jobs and GPUs at once."""
+    """Fill the staged pool with jobs and GPUs in every state."""
     fill(staged)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def site(staged: StagedPool) -> AsyncIterator[str]:
-    """The address of API and dashboard over the staged pool."""
+    """Yield the address of the API and dashboard over the staged pool."""
     with served(lambda: application(staged.pool(), PEOPLE)) as url:
         yield url
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """One browser for a module; each visit has its own cookies."""
+    """Yield one browser per module; each visit has its own cookies."""
     async with chromium() as running:
         yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def visit(browser: Browser, site: str) -> AsyncIterator[Callable[..., Awaitable[Seen]]]:
-    """Open a page as somebody: ``await visit("susan", "jobs/...", width=375)``."""
+    """Yield a function that opens a page as a user: ``await visit("susan", "jobs/...",
+    width=375)``.
+    """
 
     async def visit(reader: str, path: str = "", *, width: int = 1280, **options: Any) -> Seen:
         context = await browser.new_context(viewport={"width": width, "height": 900}, **options)

@@ -1,4 +1,4 @@
-"""Loading the address of a form leads to the page that has the form, for strangers too."""
+"""A GET of a form's address redirects to the page with the form, also without a login."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ PAGES = {
     **{f"services/model/{it}": "services/model" for it in SERVICE_ACTS},
     **{f"sweeps/{ID}/stop": f"sweeps/{ID}"},
 }
-"""By the address of each form: where its page is."""
+"""Page of each form, by the address of the form."""
 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("reader", [None, "susan", "ada"])
-async def test_whoever_loads_the_address_of_a_form_gets_to_its_page(
-    site: str, reader: str | None
-) -> None:
+async def test_form_address_redirects_to_its_page(site: str, reader: str | None) -> None:
     cookie = {} if reader is None else {"Cookie": f"reader={reader}"}
     async with httpx.AsyncClient(base_url=site, headers=cookie, trust_env=False) as client:
         answers = {it: await client.get(it) for it in PAGES}
@@ -46,7 +44,7 @@ async def test_whoever_loads_the_address_of_a_form_gets_to_its_page(
     assert found == {it: (303, f"{PREFIX}{page}") for it, page in PAGES.items()}
 
 
-def test_every_address_that_takes_a_form_and_is_no_page_is_one_of_these(
+def test_every_form_address_has_redirect(
     staged: StagedPool,
 ) -> None:
     rules = [

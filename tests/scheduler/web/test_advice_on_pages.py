@@ -1,4 +1,4 @@
-"""A job is changed from its page: what a reason advises by one press, a time limit in words."""
+"""Job changes on the job page: a remedy is one button, and a time limit uses the CLI syntax."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MINE = job("mine", State.RUNNING)
 
 
-async def test_what_a_reason_advises_is_a_button_on_the_jobs_page(
-    site: str, staged: StagedPool
-) -> None:
+async def test_remedy_of_wait_reason_is_button_on_job_page(site: str, staged: StagedPool) -> None:
     staged.add(MINE)
     http = httpx.AsyncClient(base_url=site, trust_env=False, headers={"Cookie": "reader=susan"})
     reason = Reason("pool-full", "Waits.", {"would_start_with": 2}, "It would start now with 2.")
@@ -44,9 +42,7 @@ async def test_what_a_reason_advises_is_a_button_on_the_jobs_page(
     await http.aclose()
 
 
-async def test_a_time_limit_is_given_on_the_page_as_in_a_terminal(
-    site: str, staged: StagedPool
-) -> None:
+async def test_time_limit_is_changed_with_cli_syntax(site: str, staged: StagedPool) -> None:
     staged.add(MINE)
     http = httpx.AsyncClient(base_url=site, trust_env=False, headers={"Cookie": "reader=susan"})
     await staged.becomes(MINE.id, state=State.QUEUED, time_limit_s=5400)

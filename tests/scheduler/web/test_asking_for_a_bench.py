@@ -1,4 +1,4 @@
-"""An administrator asks the owner of a bench to give it back; the owner reads who and why."""
+"""An administrator asks for a bench to be released; its owner sees the request and the reason."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def asks(http: httpx.AsyncClient, who: str, lease: str, reason: str) -> ht
     return await http.post(f"benches/{lease}/ask-back", headers=as_(who), data=form)
 
 
-async def test_the_owner_of_a_bench_reads_who_asks_for_it_and_why(
+async def test_bench_owner_sees_reclaim_request_with_reason(
     pool: Pool, http: httpx.AsyncClient, tmp_path: Path
 ) -> None:
     asked = LeaseRequest(user="joe", server="paper", spawn="s", gpus=1)
@@ -65,7 +65,7 @@ async def test_the_owner_of_a_bench_reads_who_asks_for_it_and_why(
     assert pool.benches.leases(JOE)[0].asked_back is None
 
 
-async def test_what_was_asked_outlives_the_service(tmp_path: Path) -> None:
+async def test_reclaim_request_survives_restart(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         asked = LeaseRequest(user="joe", server="", spawn="s", gpus=1)
         lease = await pool.benches.reserve(HUB, asked)
@@ -78,7 +78,7 @@ async def test_what_was_asked_outlives_the_service(tmp_path: Path) -> None:
         assert held.asked_back.reason == "maintenance"
 
 
-async def test_only_administrators_ask_and_they_say_why(
+async def test_reclaim_request_requires_administrator_and_reason(
     pool: Pool, http: httpx.AsyncClient
 ) -> None:
     asked = LeaseRequest(user="joe", server="", spawn="s", gpus=1)

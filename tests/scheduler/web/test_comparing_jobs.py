@@ -1,4 +1,4 @@
-"""Two sends of the same thing side by side on a page."""
+"""Comparison page of two submissions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def runs(pool: Pool, code: str, **more: object) -> Job:
     return await reached(pool, made.id, State.SUCCEEDED, State.FAILED)
 
 
-async def test_a_job_is_compared_with_the_send_before_it(
+async def test_job_is_compared_with_previous_submission(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     first = await runs(pool, "print('lr', 0.1)\n", gpus=1)
@@ -95,7 +95,7 @@ async def test_a_job_is_compared_with_the_send_before_it(
 
 
 async def recorded(pool: Pool, numpy: str, seed: int) -> Job:
-    """Return a job that records what it has around it, as the runner does."""
+    """Run a job that records its environment as the runner does, and return it."""
     around = replace(RUN, packages=[Package("numpy", numpy)], seeds=[Seed(1, "seed", str(seed))])
     script = (
         "import os, pathlib\n"
@@ -107,7 +107,7 @@ async def recorded(pool: Pool, numpy: str, seed: int) -> Job:
     return await reached(pool, made.id, State.SUCCEEDED)
 
 
-async def test_what_both_had_around_them_is_compared(
+async def test_environments_of_jobs_are_compared(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     first, second = await recorded(pool, "2.0.0", 1), await recorded(pool, "2.1.0", 1)
@@ -123,7 +123,7 @@ async def test_what_both_had_around_them_is_compared(
         await page.screenshot(path=Path(shot) / "compare-around.png", full_page=True)
 
 
-async def test_a_job_is_run_again_from_its_page_and_compared_with_itself(
+async def test_repeated_job_is_compared_with_original(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     first = await recorded(pool, "2.0.0", 7)
@@ -151,7 +151,7 @@ async def reader(browser: Browser, address: str, path: str) -> Page:
     return page
 
 
-async def test_nobody_compares_with_a_job_that_they_may_not_see(pool: Pool, address: str) -> None:
+async def test_comparison_with_invisible_job_is_rejected(pool: Pool, address: str) -> None:
     theirs = await runs(pool, "print(1)\n")
     own = await pool.jobs.submit(JOE, JobSubmission(CommandEntry(["true"]), name="mine"))
     async with httpx.AsyncClient(base_url=address, trust_env=False) as http:

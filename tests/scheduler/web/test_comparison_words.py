@@ -1,4 +1,4 @@
-"""What two sends of the same thing differ in, said in one sentence and in rows."""
+"""Differences between two submissions as one sentence and as rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAD = job("resnet", State.FAILED, submitted=NOW, started=NOW + timedelta(minutes
 GOOD = job("resnet again", State.SUCCEEDED, submitted=NOW, started=NOW, exit_code=0)
 
 
-def test_what_differs_is_named_in_one_sentence_and_the_rest_folded() -> None:
+def test_differences_are_summarised_and_equal_fields_folded() -> None:
     first = sent(BAD, "lr = 0.1", gpus=1, env={"SEED": "1"}, ran_min=2)
     second = sent(GOOD, "lr = 0.01", gpus=4, env={"SEED": "2"}, ran_min=42)
     found = compare(first, second, NOW)
@@ -51,20 +51,20 @@ def test_what_differs_is_named_in_one_sentence_and_the_rest_folded() -> None:
     assert ("new", "+lr = 0.01") in lines
 
 
-def test_the_same_send_twice_differs_in_nothing() -> None:
+def test_identical_submissions_have_no_differences() -> None:
     found = compare(sent(BAD, "x"), sent(GOOD, "x"), NOW)
     assert found.answer == "They were sent with the same options and the same code."
     assert (found.differing, found.code, found.code_note) == ((), (), SAME_CODE)
 
 
-def test_of_commands_it_is_not_said_that_nothing_travelled() -> None:
+def test_code_of_commands_is_reported_as_not_compared() -> None:
     code = SentCode(BAD.id, "command", None, [], command=["./run.sh"])
     detail, submission = JobDetail(BAD, []), JobSubmission(CommandEntry(["./run.sh"]))
     found = compare(Sent(detail, submission, code), Sent(detail, submission, code), NOW)
     assert found.code_note.startswith("What a command or module runs is not compared line by line")
 
 
-def test_code_that_is_gone_is_not_called_the_same() -> None:
+def test_missing_code_is_not_reported_as_equal() -> None:
     gone = Sent(sent(GOOD).detail, sent(GOOD).submission, None)
     found = compare(sent(BAD, "x"), gone, NOW)
     assert found.answer == (

@@ -1,4 +1,4 @@
-"""Curves on the page of a job, and several jobs over one another: in a browser, live, in words."""
+"""Metric curves on the page of a job and across jobs: in a browser, live, and as text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SILENT = job("silent", State.RUNNING)
 
 @pytest.fixture
 def told(staged: StagedPool) -> StagedPool:
-    """Two jobs that report, and one that does not."""
+    """Return a staged pool with two jobs that report metrics and one without."""
     staged.add(GOOD, OTHER, SILENT)
     staged.lines = {GOOD.id: drawn_lines(), OTHER.id: drawn_lines(0.7)}
     return staged
@@ -40,9 +40,7 @@ async def shot(page: Page, name: str) -> None:
 
 
 @browsed
-async def test_the_page_of_a_job_draws_what_it_reports_and_follows_it(
-    visit: Visit, told: StagedPool
-) -> None:
+async def test_job_page_draws_reported_metrics_live(visit: Visit, told: StagedPool) -> None:
     seen = await visit("susan", f"jobs/{GOOD.id}")
     part = seen.page.get_by_role("region", name="Curves")
     picture = part.get_by_role("img", name="train/loss over steps")
@@ -60,7 +58,7 @@ async def test_the_page_of_a_job_draws_what_it_reports_and_follows_it(
 
 
 @browsed
-async def test_who_reports_nothing_has_no_curves(visit: Visit, told: StagedPool) -> None:
+async def test_job_without_metrics_has_no_curves(visit: Visit, told: StagedPool) -> None:
     seen = await visit("susan", f"jobs/{SILENT.id}")
     await expect(seen.page.locator("h1")).to_have_text("silent")
     assert "Curves" not in await seen.page.locator("main").inner_text()
@@ -70,7 +68,7 @@ async def test_who_reports_nothing_has_no_curves(visit: Visit, told: StagedPool)
 
 @browsed
 @pytest.mark.parametrize("width", [1280, 390])
-async def test_jobs_lie_over_one_another_with_the_best_marked(
+async def test_curves_of_jobs_are_overlaid_with_best_marked(
     visit: Visit, told: StagedPool, width: int
 ) -> None:
     seen = await visit("susan", f"compare?job={GOOD.id}&job={OTHER.id[:8]}", width=width)
@@ -91,7 +89,7 @@ async def test_jobs_lie_over_one_another_with_the_best_marked(
 
 
 @browsed
-async def test_all_jobs_of_a_tag_are_compared(visit: Visit, told: StagedPool) -> None:
+async def test_jobs_of_tag_are_compared(visit: Visit, told: StagedPool) -> None:
     seen = await visit("susan", "jobs?tag=lr-sweep")
     await seen.page.get_by_role("link", name="Compare what they reported").click()
     await expect(seen.page.locator("h1")).to_contain_text("tagged lr-sweep")
@@ -101,7 +99,7 @@ async def test_all_jobs_of_a_tag_are_compared(visit: Visit, told: StagedPool) ->
 
 
 @browsed
-async def test_what_is_named_wrongly_is_refused(visit: Visit, told: StagedPool) -> None:
+async def test_comparison_with_foreign_job_is_not_found(visit: Visit, told: StagedPool) -> None:
     seen = await visit("joe", f"compare?job={GOOD.id}")
     await expect(seen.page.locator("h1")).to_have_text("There is nothing here")
 
@@ -115,14 +113,14 @@ def curves(*values: float | None) -> list[Curve]:
     return metrics(remade([MetricReport(1, told)])).curves
 
 
-def test_a_line_has_a_gap_where_it_is_no_number() -> None:
+def test_curve_has_gap_at_missing_number() -> None:
     (one,) = pictures([LabelledCurves("a", curves(3.0, 2.0, None, 1.0, None))])
     (line,) = one.lines
     assert (len(line.stretches), len(line.dots), len(line.broken)) == (1, 1, 2)
     assert one.words.endswith("greatest 3 at step 0. No number after that.")
 
 
-def test_one_value_and_no_number_at_all_are_drawn() -> None:
+def test_single_or_missing_values_are_drawn() -> None:
     (one,) = pictures([LabelledCurves("a", curves(3.0))])
     assert one.lines[0].dots
     (one,) = pictures([LabelledCurves("a", curves(None, None))])
@@ -131,7 +129,7 @@ def test_one_value_and_no_number_at_all_are_drawn() -> None:
     assert [level.text for level in equal.levels]
 
 
-def test_jobs_without_a_name_have_no_line_of_it() -> None:
+def test_job_without_metric_has_no_curve() -> None:
     shown = [LabelledCurves("a", curves(1.0, 2.0)), LabelledCurves("b", [])]
     (one,) = pictures(shown)
     assert [line.label for line in one.lines] == ["a"]

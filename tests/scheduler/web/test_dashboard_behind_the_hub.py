@@ -1,4 +1,4 @@
-"""The dashboard where people find it: a service of a real JupyterHub, behind its login."""
+"""The dashboard as a service of a real JupyterHub, behind its login."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def log_in(page: Page, up: RunningWorkstation) -> None:
 
 
 def open_again_until(page: Page, what: Locator) -> None:
-    """Open a page that is not live again and again until something stands on it."""
+    """Reload a page that has no live updates until an element is visible."""
     last = time.monotonic() + PATIENCE_MS / 1000
     while not what.is_visible():
         assert time.monotonic() < last, page.locator("main").inner_text()
@@ -61,7 +61,7 @@ def open_again_until(page: Page, what: Locator) -> None:
         page.reload()
 
 
-def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
+def test_user_logs_in_and_pauses_job_on_page(
     up: RunningWorkstation, window: BrowserContext
 ) -> None:
     page = window.new_page()
@@ -101,7 +101,7 @@ def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
     assert as_susan.get(f"/jobs/{job['id']}").json()["job"]["state"] == "running"
 
 
-def test_the_page_stands_in_the_hubs_services_menu(
+def test_dashboard_is_in_services_menu_of_hub(
     up: RunningWorkstation, window: BrowserContext
 ) -> None:
     page = window.new_page()
@@ -114,7 +114,7 @@ def test_the_page_stands_in_the_hubs_services_menu(
     expect(page).to_have_url(up.ready["url"] + "hub/home")
 
 
-def test_an_administrator_changes_a_quota_and_takes_it_back_on_the_page(
+def test_administrator_sets_and_reverts_quota_on_page(
     up: RunningWorkstation, window: BrowserContext
 ) -> None:
     page = window.new_page()

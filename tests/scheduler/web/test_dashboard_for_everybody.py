@@ -1,4 +1,4 @@
-"""The dashboard for everybody: on a phone, in the dark, for screen readers, with less motion."""
+"""Accessibility of the dashboard: phones, dark mode, screen readers and reduced motion."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ PAGES = ["", f"jobs/{MINE.id}", f"jobs/{WAITS.id}", "jobs/nonesuch"]
 
 
 @pytest.mark.parametrize("width", [375, 320, 640])
-async def test_no_page_scrolls_sideways_on_a_phone_or_at_twice_the_size(
-    visit: Visit, width: int
-) -> None:
+async def test_pages_do_not_scroll_sideways_at_narrow_widths(visit: Visit, width: int) -> None:
     for path in PAGES:
         page = (await visit("ada", path, width=width)).page
         wide = await page.evaluate("document.documentElement.scrollWidth")
@@ -43,9 +41,7 @@ CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_all_text_stands_out_from_its_ground_in_light_and_dark(
-    visit: Visit, scheme: str
-) -> None:
+async def test_text_contrast_is_sufficient_in_light_and_dark(visit: Visit, scheme: str) -> None:
     for path in PAGES:
         page = (await visit("ada", path, color_scheme=scheme)).page
         for sheet in await page.locator("summary").all():
@@ -56,7 +52,7 @@ async def test_all_text_stands_out_from_its_ground_in_light_and_dark(
         await page.context.close()
 
 
-async def test_a_screen_reader_finds_regions_tables_and_named_squares(visit: Visit) -> None:
+async def test_screen_reader_finds_regions_tables_and_named_squares(visit: Visit) -> None:
     page = (await visit("ada")).page
     for name in ("GPU pool", "Queue", "Running", "Paused", "Benches", "Projects"):
         await expect(page.get_by_role("region", name=re.compile(f"^{name}"))).to_have_count(1)
@@ -76,14 +72,14 @@ async def test_a_screen_reader_finds_regions_tables_and_named_squares(visit: Vis
     assert unnamed == 0
 
 
-async def test_tables_stay_tables_on_a_phone(visit: Visit) -> None:
+async def test_tables_keep_their_roles_on_phone(visit: Visit) -> None:
     page = (await visit("susan", width=375)).page
     snapshot = await page.get_by_role("table", name=re.compile("^Queue")).aria_snapshot()
     assert 'columnheader "State and reason"' in snapshot
     assert "row " in snapshot
 
 
-async def test_squares_are_walked_with_the_arrow_keys_and_show_their_label(visit: Visit) -> None:
+async def test_squares_are_navigated_by_arrow_keys_with_tooltip(visit: Visit) -> None:
     page = (await visit("ada")).page
     first = page.locator(".squares a").first
     await first.focus()
@@ -96,7 +92,7 @@ async def test_squares_are_walked_with_the_arrow_keys_and_show_their_label(visit
     assert await page.locator(".squares a[tabindex='0']").count() == 1
 
 
-async def test_times_are_exact_on_hover_in_the_readers_zone(visit: Visit) -> None:
+async def test_times_are_exact_on_hover_in_reader_time_zone(visit: Visit) -> None:
     page = (await visit("susan", f"jobs/{MINE.id}", timezone_id="Asia/Tokyo", locale="en-GB")).page
     time = page.locator("dl time").first
     await expect(time).to_have_attribute("datetime", re.compile(r"Z$"))
@@ -104,7 +100,7 @@ async def test_times_are_exact_on_hover_in_the_readers_zone(visit: Visit) -> Non
     await expect(time).to_have_attribute("title", re.compile(f"{at:%H:%M:%S}"))
 
 
-async def test_scripts_say_times_in_the_same_words_as_the_server(visit: Visit) -> None:
+async def test_scripts_and_server_format_relative_times_equally(visit: Visit) -> None:
     page = (await visit("susan")).page
     seconds = [0, 4, 5, 59, 60, 3599, 3600, 3660, 86399, 86400, 10**7, -5, -61, -90000]
     said = await page.evaluate(
@@ -117,7 +113,7 @@ async def test_scripts_say_times_in_the_same_words_as_the_server(visit: Visit) -
     assert said == [phrases.ago(one) for one in seconds]
 
 
-async def test_who_wants_less_motion_gets_none(visit: Visit) -> None:
+async def test_reduced_motion_disables_animations(visit: Visit) -> None:
     page = (await visit("susan", reduced_motion="reduce")).page
     moving = await page.evaluate(
         """() => [...document.querySelectorAll('*')].map(one => getComputedStyle(one))
@@ -127,7 +123,7 @@ async def test_who_wants_less_motion_gets_none(visit: Visit) -> None:
     assert moving == 0
 
 
-async def test_the_page_asks_nobody_but_its_own_service(visit: Visit) -> None:
+async def test_pages_request_only_their_own_service(visit: Visit) -> None:
     for path in PAGES:
         seen = await visit("ada", path)
         await seen.page.wait_for_timeout(100)

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: it is live, and everything is done by keyboard."""
+"""The dashboard in a real browser: live updates and operation by keyboard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Visit = Callable[..., Awaitable[Seen]]
 # --------------------------------------------------------------------------- live
 
 
-async def test_a_change_appears_without_reloading_and_is_marked_and_spoken_once(
+async def test_change_appears_without_reload_and_is_announced_once(
     visit: Visit, staged: StagedPool
 ) -> None:
     seen = await visit("susan")
@@ -48,7 +48,7 @@ async def test_a_change_appears_without_reloading_and_is_marked_and_spoken_once(
     assert seen.faults == []
 
 
-async def test_rows_keep_their_order_under_the_pointer(visit: Visit, staged: StagedPool) -> None:
+async def test_rows_keep_their_order_under_pointer(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan")).page
     await expect(page.locator("#live")).to_have_text("live")
     rows = page.locator("#queue tbody tr")
@@ -67,7 +67,7 @@ async def test_rows_keep_their_order_under_the_pointer(visit: Visit, staged: Sta
     await expect(rows.first).to_contain_text("Still next.")
 
 
-async def test_what_the_reader_types_survives_an_update(visit: Visit, staged: StagedPool) -> None:
+async def test_typed_text_survives_update(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("ada")).page
     await expect(page.locator("#live")).to_have_text("live")
     await page.locator("summary[aria-label^='Cancel bert']").click()
@@ -80,9 +80,7 @@ async def test_what_the_reader_types_survives_an_update(visit: Visit, staged: St
     await expect(field).to_have_value("power cut at")
 
 
-async def test_the_page_says_when_it_is_not_live_and_comes_back(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_page_shows_lost_connection_and_recovers(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan")).page
     await expect(page.locator("#live")).to_have_text("live")
     refused = re.compile("api/v1/events")
@@ -99,9 +97,7 @@ async def test_the_page_says_when_it_is_not_live_and_comes_back(
     await expect(page.locator("#queue")).to_contain_text("Changed meanwhile.")
 
 
-async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_job_page_follows_log_until_scrolled_up(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan", f"jobs/{MINE.id}")).page
     log = page.locator("#log")
     at_end = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 2"
@@ -123,9 +119,7 @@ async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
     assert text.endswith("step 199\nloss 0.5\n99%\nbye\n")
 
 
-async def test_a_job_page_turns_to_the_log_of_a_new_attempt(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_job_page_switches_to_log_of_new_attempt(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan", f"jobs/{WAITS.id}")).page
     await expect(page.get_by_text("No log yet: the job has not started.")).to_be_visible()
     await expect(page.locator("#live")).to_have_text("live")
@@ -144,16 +138,14 @@ async def test_a_job_page_turns_to_the_log_of_a_new_attempt(
 # --------------------------------------------------------------------------- actions
 
 
-async def test_a_job_is_paused_and_resumed_by_keyboard_alone(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_job_is_paused_and_resumed_by_keyboard(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan")).page
     await tab_to(page, "Pause resnet")
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("resnet is paused until you resume it.")
     await expect(page.locator("#speech")).to_contain_text("resnet is paused")
     await until_async(lambda: focused(page), holds=lambda on: on == "Resume resnet")
-    await page.wait_for_timeout(800)  # what has just appeared cannot be pressed by accident
+    await page.wait_for_timeout(800)  # a button that has just appeared ignores presses
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("resnet waits in the queue again.")
     assert [(verb, who) for verb, who, _, _ in staged.asked] == [
@@ -162,7 +154,7 @@ async def test_a_job_is_paused_and_resumed_by_keyboard_alone(
     ]
 
 
-async def test_an_administrator_cancels_with_a_reason_by_keyboard(
+async def test_administrator_cancels_with_reason_by_keyboard(
     visit: Visit, staged: StagedPool
 ) -> None:
     page = (await visit("ada")).page
@@ -181,7 +173,7 @@ async def test_an_administrator_cancels_with_a_reason_by_keyboard(
     assert staged.asked == [("cancel", "ada", THEIRS.id, "power cut")]
 
 
-async def test_a_priority_is_changed_by_keyboard_and_not_lost_by_an_update(
+async def test_priority_change_by_keyboard_survives_update(
     visit: Visit, staged: StagedPool
 ) -> None:
     page = (await visit("susan", f"jobs/{WAITS.id}")).page
@@ -201,9 +193,7 @@ async def test_a_priority_is_changed_by_keyboard_and_not_lost_by_an_update(
     assert staged.asked == [("change", "susan", WAITS.id, wanted)]
 
 
-async def test_the_box_that_says_why_is_as_wide_as_the_page(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_reason_box_is_as_wide_as_page(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan", f"jobs/{WAITS.id}")).page
     box = await page.locator(".notice.why").bounding_box()
     log = await page.locator("section[data-key=log]").bounding_box()
@@ -212,7 +202,7 @@ async def test_the_box_that_says_why_is_as_wide_as_the_page(
     assert box["width"] == log["width"] > 800
 
 
-async def test_a_refusal_is_said_where_the_reader_is(visit: Visit, staged: StagedPool) -> None:
+async def test_refusal_is_shown_and_announced(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan")).page
     button = page.get_by_role("button", name="Pause resnet")
     await expect(button).to_be_visible()
@@ -223,9 +213,7 @@ async def test_a_refusal_is_said_where_the_reader_is(visit: Visit, staged: Stage
     await expect(page.locator("#speech")).to_have_text(message)
 
 
-async def test_everything_can_be_read_and_done_without_scripts(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_dashboard_works_without_scripts(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan", java_script_enabled=False)).page
     await expect(page.get_by_role("link", name="Reload")).to_be_visible()
     await page.get_by_role("button", name="Pause resnet").click()

@@ -1,4 +1,4 @@
-"""The dashboard over the real pool: real store, real passes, real processes, simulated GPUs."""
+"""The dashboard over a real pool: real store, passes and processes, with simulated GPUs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def address(pool: Pool) -> AsyncIterator[str]:
         yield url
 
 
-async def test_administrators_read_the_audit_trail_and_others_do_not(
+async def test_audit_trail_is_visible_only_to_administrators(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="audited"))
@@ -78,7 +78,7 @@ async def opens(browser: Browser, url: str, reader: str, path: str = "") -> Page
     return page
 
 
-async def test_who_runs_over_quota_who_waits_and_who_holds_a_bench_is_on_the_page(
+async def test_dashboard_shows_over_quota_jobs_queue_and_benches(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = await opens(browser, address, "ada")
@@ -100,7 +100,7 @@ async def test_who_runs_over_quota_who_waits_and_who_holds_a_bench_is_on_the_pag
     assert large.id not in await others.content()
 
 
-async def test_an_owner_reads_why_an_administrator_cancelled(
+async def test_owner_sees_cancel_reason_of_administrator(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="doomed", gpus=1))
@@ -117,9 +117,7 @@ async def test_an_owner_reads_why_an_administrator_cancelled(
     await expect(ended).to_contain_text("Cooling fails at noon")
 
 
-async def test_the_log_of_a_running_job_comes_in_as_it_is_written(
-    pool: Pool, address: str, browser: Browser
-) -> None:
+async def test_running_job_log_is_streamed(pool: Pool, address: str, browser: Browser) -> None:
     job = await pool.jobs.submit(SUSAN, python_job(FOLLOWED, name="talks"))
     await reached(pool, job.id, State.RUNNING)
     page = await opens(browser, address, "susan", f"jobs/{job.id}")
@@ -136,7 +134,7 @@ for number in range(1, 2001):
 """
 
 
-async def test_a_line_of_a_log_and_an_attempt_have_addresses(
+async def test_log_lines_and_attempts_have_links(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     job = await pool.jobs.submit(SUSAN, python_job(MANY_LINES, name="many"))
@@ -159,9 +157,7 @@ async def test_a_line_of_a_log_and_an_attempt_have_addresses(
     assert page.url.endswith("?attempt=1#log-h")
 
 
-async def test_a_job_paused_by_its_user_is_resumed_from_the_page(
-    pool: Pool, address: str, browser: Browser
-) -> None:
+async def test_paused_job_is_resumed_from_page(pool: Pool, address: str, browser: Browser) -> None:
     job = await pool.jobs.submit(SUSAN, python_job(PAUSES, name="nap"))
     await reached(pool, job.id, State.RUNNING)
     log = await opens(browser, address, "susan", f"jobs/{job.id}")
@@ -183,7 +179,7 @@ pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "large").write_bytes(b"x" * 3 *
 """
 
 
-async def test_files_of_an_ended_job_are_deleted_from_its_page_which_says_how_many_bytes(
+async def test_files_of_ended_job_are_deleted_from_page(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     job = await pool.jobs.submit(SUSAN, python_job(LEAVES, name="leaves"))
@@ -209,7 +205,7 @@ async def test_files_of_an_ended_job_are_deleted_from_its_page_which_says_how_ma
     assert [one.action for one in done][:1] == ["discard"]
 
 
-async def test_a_job_that_goes_on_has_no_files_to_delete(
+async def test_running_job_offers_no_file_deletion(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="goes-on"))
@@ -219,7 +215,7 @@ async def test_a_job_that_goes_on_has_no_files_to_delete(
     await expect(page.locator("summary[aria-label^='Delete files']")).to_have_count(0)
 
 
-async def test_what_a_project_could_have_by_reclaim_is_told_and_comes(
+async def test_reclaimable_gpus_are_shown_and_obtained(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""What the pages say, from contract objects alone."""
+"""Texts and rows of the pages, built from contract objects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def minutes(number: float) -> timedelta:
 # --------------------------------------------------------------------------- pool
 
 
-def test_every_gpu_is_one_square_on_its_node_in_the_order_of_its_index() -> None:
+def test_gpus_are_squares_on_nodes_ordered_by_index() -> None:
     staged = StagedPool(gpus=[gpu(1, node="b"), gpu(0, node="b"), gpu(0, node="a")])
     view = pool_view(staged.status(ADMIN), {}, NOW)
     assert [(node.name, [one.index for one in node.squares]) for node in view.nodes] == [
@@ -55,14 +55,14 @@ def test_every_gpu_is_one_square_on_its_node_in_the_order_of_its_index() -> None
     ]
 
 
-def test_each_state_has_a_word_a_letter_and_a_shape_of_its_own() -> None:
+def test_gpu_states_have_distinct_words_letters_and_shapes() -> None:
     assert set(words.GPU_WORDS) == set(GpuState)
     shown = [*words.GPU_WORDS.values(), words.IDLE]
     for kind in ("word", "letter", "style"):
         assert len({getattr(one, kind) for one in shown}) == len(GpuState) + 1
 
 
-def test_an_idle_bench_is_a_square_of_its_own_with_its_age_and_the_legend_adds_up() -> None:
+def test_idle_bench_has_own_square_and_legend_adds_up() -> None:
     held: dict[str, Any] = {"state": GpuState.BUILD_HELD, "user": "joe", "server": "paper"}
     gpus = [gpu(0, **held), gpu(1, idle_since=NOW - minutes(180), **held), gpu(2)]
     view = pool_view(StagedPool(gpus=gpus).status(ADMIN), {}, NOW)
@@ -78,7 +78,7 @@ def test_an_idle_bench_is_a_square_of_its_own_with_its_age_and_the_legend_adds_u
     }
 
 
-def test_nodes_of_one_rack_stand_together() -> None:
+def test_nodes_of_one_rack_are_adjacent() -> None:
     staged = StagedPool(gpus=[gpu(0, node=name) for name in ("a", "b", "c", "d")])
     racks = {"a": "r2", "b": "r1", "c": "r2"}
     view = pool_view(staged.status(ADMIN), {}, NOW, racks)
@@ -87,7 +87,7 @@ def test_nodes_of_one_rack_stand_together() -> None:
     ]  # fmt: skip
 
 
-def test_a_square_names_its_holder_only_where_the_reader_is_told() -> None:
+def test_square_names_holder_only_to_permitted_reader() -> None:
     mine = job("mine", State.RUNNING)
     staged = StagedPool(
         gpus=[
@@ -102,7 +102,7 @@ def test_a_square_names_its_holder_only_where_the_reader_is_told() -> None:
     assert everything[1].label == "GPU 1 · A100 · bench, held · joe: server “paper”"
 
 
-def test_places_of_gpus_are_said_by_node_and_index() -> None:
+def test_gpu_places_are_given_by_node_and_index() -> None:
     gpus = [gpu(3), gpu(0), gpu(1, node="lab2")]
     assert gpu_places(gpus) == "lab1: 0, 3; lab2: 1"
     assert gpu_places(gpus, ["GPU-sim-lab1-3", "GPU-gone"]) == "lab1: 3; GPU-gone"
@@ -111,7 +111,7 @@ def test_places_of_gpus_are_said_by_node_and_index() -> None:
 # --------------------------------------------------------------------------- jobs
 
 
-def test_the_queue_stands_in_the_order_of_its_turn_with_the_place_in_each_project() -> None:
+def test_queue_is_sorted_with_position_in_project() -> None:
     old = job("old", submitted=NOW - minutes(9))
     new = job("new", submitted=NOW - minutes(1))
     urgent = job("urgent", submitted=NOW, priority=90)
@@ -125,12 +125,12 @@ def test_the_queue_stands_in_the_order_of_its_turn_with_the_place_in_each_projec
     ]
 
 
-def test_a_place_among_the_jobs_one_may_see_is_said_to_be_that() -> None:
+def test_position_among_visible_jobs_is_marked() -> None:
     rows = jobs_view([job("a"), job("b")], {}, [], SUSAN, NOW).waiting
     assert [row.position for row in rows] == ["1st of 2 you see", "2nd of 2 you see"]
 
 
-def test_jobs_are_sorted_by_what_they_do_and_only_the_last_ended_ones_are_shown() -> None:
+def test_jobs_are_grouped_by_state_with_recent_ended_jobs() -> None:
     ended = [
         job(f"e{number}", State.SUCCEEDED, ended=NOW - minutes(number)) for number in range(30)
     ]
@@ -141,7 +141,7 @@ def test_jobs_are_sorted_by_what_they_do_and_only_the_last_ended_ones_are_shown(
     assert [row.job.name for row in view.ended] == [f"e{n}" for n in range(ENDED_SHOWN)]
 
 
-def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
+def test_waiting_job_shows_reason_and_remedy() -> None:
     row = jobs_view(
         [job("w", reason=reason("Waits for 2 GPUs: 1 free.", "Ask for 1."))], {}, [], SUSAN, NOW
     )
@@ -164,25 +164,25 @@ def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
         (State.CANCELLED, []),
     ],
 )
-def test_a_job_offers_what_its_state_allows(state: State, verbs: list[str]) -> None:
+def test_job_actions_depend_on_state(state: State, verbs: list[str]) -> None:
     assert [action.verb for action in actions(job("j", state), SUSAN, "")] == verbs
 
 
-def test_cancelling_says_what_is_lost_only_where_something_is() -> None:
+def test_cancel_confirmation_appears_only_for_lost_work() -> None:
     waits = actions(job("w"), SUSAN, "")[-1]
     runs = actions(job("r", State.RUNNING, gpus=4), SUSAN, "12 min")[-1]
     assert waits.confirm == ""
     assert runs.confirm.startswith("It has run 12 min on 4 GPUs;")
 
 
-def test_interventions_in_other_peoples_jobs_ask_for_a_reason() -> None:
+def test_actions_on_foreign_jobs_require_reason() -> None:
     theirs = job("theirs", State.RUNNING, user="joe")
     assert all(action.asks_reason for action in actions(theirs, ADA, "1 min"))
     assert not any(action.asks_reason for action in actions(theirs, Reader("joe", False), "1 min"))
 
 
-def test_only_a_job_on_gpus_is_called_within_quota() -> None:
-    """One that has run and waits again holds nothing, whatever it asks for."""
+def test_only_job_holding_gpus_is_within_quota() -> None:
+    """A preempted job that waits again holds no GPUs."""
 
     def quota_of(state: State) -> str:
         one = job("j", state, started=NOW - minutes(90), gpus=4)
@@ -194,7 +194,7 @@ def test_only_a_job_on_gpus_is_called_within_quota() -> None:
     assert quota_of(State.QUEUED) == quota_of(State.SUCCEEDED) == waits
 
 
-def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() -> None:
+def test_job_page_lists_attempts_and_pause_costs() -> None:
     one = job(
         "j",
         State.RUNNING,
@@ -226,7 +226,7 @@ def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() ->
     assert view.row.started.relative == "42 min ago"
 
 
-def test_a_jobs_page_says_its_image_and_home_on_a_cluster_only() -> None:
+def test_job_page_shows_container_only_on_cluster() -> None:
     one = job("j", State.QUEUED)
     where = Container("lab/nb@sha256:4f", home=False, text="It runs in lab/nb@sha256:4f; no home.")
     for container, said in ((where, [where.text]), (None, [])):
@@ -237,7 +237,7 @@ def test_a_jobs_page_says_its_image_and_home_on_a_cluster_only() -> None:
 # --------------------------------------------------------------------------- benches, projects
 
 
-def test_the_line_says_who_waits_for_what_since_when_and_until_when() -> None:
+def test_bench_queue_shows_position_wait_and_estimate() -> None:
     why = Reason("benches-full", "2 GPUs are not free: 0 on one machine now.", {}, "Wait.")
     soon = EstimatedStart(NOW, NOW + minutes(12), None)
     first = LinePlace("x", 1, 3, NOW - minutes(4), why, soon)
@@ -254,7 +254,7 @@ def test_the_line_says_who_waits_for_what_since_when_and_until_when() -> None:
     assert other.starts == "not known yet"
 
 
-def test_a_bench_says_who_holds_what_since_when_and_what_is_free() -> None:
+def test_bench_row_shows_holder_use_and_free_gpus() -> None:
     lease = Lease("a" * 26, "joe", "paper", "s1", ["GPU-sim-lab1-1"], NOW - minutes(90))
     staged = StagedPool(held_leases=[lease], build_quotas={"joe": 2, "ada": 1})
     quotas = [staged.quota(ADMIN, user) for user in ("joe", "ada")]
@@ -272,7 +272,7 @@ def test_a_bench_says_who_holds_what_since_when_and_what_is_free() -> None:
     )
 
 
-def test_a_bench_says_when_it_was_last_seen_and_that_it_is_idle() -> None:
+def test_bench_row_shows_last_activity_and_idleness() -> None:
     seen = NOW - minutes(180)
     lease = Lease("a" * 26, "joe", "", "s1", ["GPU-sim-lab1-1"], NOW - minutes(300), seen)
     staged = StagedPool(held_leases=[lease], build_quotas={"joe": 2})
@@ -282,13 +282,13 @@ def test_a_bench_says_when_it_was_last_seen_and_that_it_is_idle() -> None:
     assert (row.held[0].active.relative, row.held[0].idle) == ("3 h ago", True)
 
 
-def test_a_project_says_what_it_gave_back_this_week() -> None:
+def test_project_row_shows_gpus_reclaimed_this_week() -> None:
     given = ProjectQuota("a", 2, 3, 4, None, 1, gave_back=3, pauses=2)
     rows = projects_view([given, ProjectQuota("b", 0, 0, 0, None, 0)]).rows
     assert [row.gave_back for row in rows] == ["3 GPUs in 2 pauses", "–"]
 
 
-def test_bars_share_one_scale_from_zero_and_mark_quota_and_fair_share() -> None:
+def test_project_bars_share_scale_and_mark_quotas() -> None:
     view = projects_view([ProjectQuota("a", 2, 3, 4, None, 1), ProjectQuota("b", 0, 0, 0, 2, 0)])
     assert view.scale == 4
     first, second = view.rows
@@ -297,7 +297,7 @@ def test_bars_share_one_scale_from_zero_and_mark_quota_and_fair_share() -> None:
     assert first.summary == "4 GPUs allocated, 2 of them over quota; 2 guaranteed, fair share 3"
 
 
-def test_the_link_to_a_project_unfolds_what_is_above_it() -> None:
+def test_project_link_unfolds_parent_projects() -> None:
     projects = [ProjectQuota("lab", 0, 0, 0, None, 0)]
     projects += [ProjectQuota(f"p{i}", 0, 0, 0, None, 0, "lab") for i in range(30)]
     assert [row.name for row in projects_view(projects).rows] == ["lab"]
@@ -306,7 +306,7 @@ def test_the_link_to_a_project_unfolds_what_is_above_it() -> None:
     assert len(rows) == 31
 
 
-def test_projects_stand_below_the_one_above_and_fold() -> None:
+def test_projects_are_nested_and_foldable() -> None:
     def one(name: str, above: str | None) -> ProjectQuota:
         return ProjectQuota(name, 1, 1, 1, None, 0, above)
 
@@ -319,7 +319,7 @@ def test_projects_stand_below_the_one_above_and_fold() -> None:
     folded = projects_view(few, ["b"]).rows
     assert [row.name for row in folded] == ["a", "b", "d"]
     assert (folded[1].folded, folded[1].toggle, folded[0].toggle) == (True, "?", "?fold=a&fold=b")
-    # A project of their own for each of many people is folded until somebody unfolds it.
+    # A parent with many personal projects is folded by default.
     many = [one("people", None), *(one(f"p{n}", "people") for n in range(30))]
     assert [row.name for row in projects_view(many).rows] == ["people"]
     assert len(projects_view(many, ["people"]).rows) == 31
@@ -338,7 +338,7 @@ def test_projects_stand_below_the_one_above_and_fold() -> None:
         )
     )
 )
-def test_no_bar_leaves_its_scale(projects: list[ProjectQuota]) -> None:
+def test_project_bars_stay_within_scale(projects: list[ProjectQuota]) -> None:
     for row in projects_view(projects).rows:
         assert 0 <= row.within + row.over <= 100.02
         assert all(mark is None or 0 <= mark <= 100 for mark in (row.quota_mark, row.share_mark))
@@ -347,18 +347,18 @@ def test_no_bar_leaves_its_scale(projects: list[ProjectQuota]) -> None:
 # --------------------------------------------------------------------------- logs
 
 
-def test_a_log_shows_what_a_terminal_would_leave_standing() -> None:
+def test_log_is_shown_without_control_sequences() -> None:
     log = (
         b"\x1b]0;title\x07\x1b[1;31mloss\x1b[0m\r\n 10%|#  |\r100%|###|\nbeep\x07\xe2\x80\xaedone\n"
     )
     assert plain(log) == "loss\n100%|###|\nbeepdone\n"
 
 
-def test_a_cut_log_begins_with_a_whole_line() -> None:
+def test_truncated_log_begins_at_line_start() -> None:
     assert tail(b"\x80lf a line\nwhole\n", cut=True) == "whole\n"
     assert tail(b"first\n", cut=False) == "first\n"
 
 
 @given(st.binary(max_size=400))
-def test_no_bytes_leave_control_signs_in_the_text(data: bytes) -> None:
+def test_plain_log_has_no_control_characters(data: bytes) -> None:
     assert not any(ord(sign) < 32 and sign not in "\t\n" for sign in plain(data))

@@ -1,4 +1,4 @@
-"""Administrators decide on the page *Health* about what the database does not know."""
+"""Administrators decide on the page *Health* about workers that the database does not know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALLERS = {"susan": SUSAN, "ada": ADMIN}
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def left(tmp_path: Path) -> list[Job]:
-    """Two jobs that run, of which the database was lost."""
+    """Return two running jobs whose database was lost."""
     before = make_pool(tmp_path)
     await before.open()
     sent = [
@@ -46,12 +46,12 @@ async def pool(tmp_path: Path, left: list[Job]) -> AsyncIterator[Pool]:
 
 
 async def until_all_is_known(pool: Pool) -> None:
-    """Look on until nothing runs that the database does not know."""
+    """Run housekeeping until no unknown workers are left."""
     while pool.adoption.doubts(ADMIN).unknown:
         await pool.housekeeping.look()
 
 
-async def test_what_runs_and_is_not_known_is_adopted_or_stopped_by_buttons(
+async def test_unknown_workers_are_adopted_or_stopped_on_page(
     browser: Browser, pool: Pool, left: list[Job]
 ) -> None:
     precious, _ = left
@@ -80,7 +80,9 @@ async def test_what_runs_and_is_not_known_is_adopted_or_stopped_by_buttons(
         assert deeds.count("adopt") == 3
 
 
-async def test_others_than_administrators_decide_nothing(pool: Pool, browser: Browser) -> None:
+async def test_unknown_workers_are_hidden_from_non_administrators(
+    pool: Pool, browser: Browser
+) -> None:
     with served(lambda: application(pool, CALLERS)) as url:
         page = await opened_by(browser, url, "health", "susan")
         await expect(page.locator("#unknown")).to_have_count(0)

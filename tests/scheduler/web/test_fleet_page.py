@@ -1,4 +1,4 @@
-"""The page Fleet over a real pool whose GPUs worked through jobs of a trace, in a real browser."""
+"""The page *Fleet* in a real browser, over a real pool whose GPUs replayed a trace of jobs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def clock() -> FakeClock:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def pool(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> AsyncIterator[Pool]:
-    """64 GPUs after a week of a trace, and with the jobs and benches of now."""
+    """Yield a pool of 64 GPUs with a week of history, current jobs and benches."""
     state = tmp_path_factory.mktemp("fleet")
     (state / "scheduler").mkdir()
     week = worked_through(read(TRACE), NODES, STARTED - 7 * DAY, STARTED)
@@ -79,7 +79,7 @@ async def pool(tmp_path_factory: pytest.TempPathFactory, clock: FakeClock) -> As
 
 
 async def an_hour(pool: Pool, clock: FakeClock) -> None:
-    """Let people take benches and send jobs, and an hour and a half go by."""
+    """Start benches and jobs, and record samples while an hour and a half passes."""
     holders: dict[str, Holder] = {}
     for user in USERS[:6]:
         lease = await pool.benches.reserve(HUB, LeaseRequest(user, "", "1", 1))
@@ -117,7 +117,7 @@ async def an_hour(pool: Pool, clock: FakeClock) -> None:
 
 
 async def one_makes_way(pool: Pool, clock: FakeClock) -> Job:
-    """Let a job borrow what is free and give it back, and another wait that fits nowhere."""
+    """Let a borrowing job be preempted by a claimant, and leave a third job waiting."""
     runtime = pool.runtime
     assert isinstance(runtime, ScriptedRuntime)
     borrows = await pool.jobs.submit(CALLERS["tariq"], sleeper(gpus=8, name="protein-folds"))
@@ -134,7 +134,7 @@ async def one_makes_way(pool: Pool, clock: FakeClock) -> Job:
 
 
 def activity(holder: Holder, at: int, gpu: str) -> float:
-    """Return what share of a minute kernels ran."""
+    """Return the fraction of a minute in which kernels ran."""
     if holder.bench is not None:
         return 0.6 if holder.user == "susan" and at % 1800 < 500 else 0.0
     usual = BUSY.get(holder.user or "", 0.8)
@@ -158,9 +158,7 @@ async def opens(browser: Browser, address: str, path: str, reader: str, **more: 
     return seen
 
 
-async def test_the_last_hour_of_every_gpu_is_seen_in_light_and_dark_and_on_a_telephone(
-    address: str, browser: Browser
-) -> None:
+async def test_last_hour_of_gpus_is_shown_at_all_widths(address: str, browser: Browser) -> None:
     for scheme in ("light", "dark"):
         for width in (1440, 390):
             seen = await opens(
@@ -184,9 +182,7 @@ async def test_the_last_hour_of_every_gpu_is_seen_in_light_and_dark_and_on_a_tel
             assert (seen.violations, seen.faults) == ([], [])
 
 
-async def test_a_cell_says_who_had_the_gpu_and_how_active_it_was(
-    address: str, browser: Browser
-) -> None:
+async def test_cell_names_gpu_holder_and_activity(address: str, browser: Browser) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     held = page.get_by_role("cell", name="felix training: idle")
     await expect(held).to_have_count(4 * 7)
@@ -197,7 +193,7 @@ async def test_a_cell_says_who_had_the_gpu_and_how_active_it_was(
     await expect(page.get_by_role("cell", name="broken or closed")).not_to_have_count(0)
 
 
-async def test_hours_of_the_day_stand_in_a_picture_and_in_a_table(
+async def test_hours_of_day_are_shown_as_chart_and_table(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
@@ -210,7 +206,9 @@ async def test_hours_of_the_day_stand_in_a_picture_and_in_a_table(
     await expect(twin.locator("tbody tr")).to_have_count(len(day.hours))
 
 
-async def test_administrators_see_what_to_act_on(address: str, browser: Browser) -> None:
+async def test_administrator_sees_waste_starvation_and_preemptions(
+    address: str, browser: Browser
+) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     rows = page.get_by_role("table", name="Projects by waste").locator("tbody tr")
     assert await rows.count() == len(TEAMS)
@@ -235,7 +233,7 @@ async def test_administrators_see_what_to_act_on(address: str, browser: Browser)
     await expect(page.locator("#health")).to_contain_text("GPUs")
 
 
-async def test_an_idle_bench_is_asked_back_where_it_is_seen(
+async def test_idle_bench_is_reclaimed_from_fleet_page(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
@@ -253,9 +251,7 @@ async def test_an_idle_bench_is_asked_back_where_it_is_seen(
     assert (record.actor, record.target) == ("ada", lease.id)
 
 
-async def test_a_week_is_drawn_from_its_table_and_again_when_the_page_is_brought_up_to_date(
-    address: str, browser: Browser
-) -> None:
+async def test_week_chart_is_drawn_again_after_update(address: str, browser: Browser) -> None:
     seen = await opens(browser, address, "fleet", "ada")
     page = seen.page
     await expect(page.locator("#week canvas")).to_have_count(1)
@@ -266,7 +262,7 @@ async def test_a_week_is_drawn_from_its_table_and_again_when_the_page_is_brought
     assert (seen.violations, seen.faults) == ([], [])
 
 
-async def test_arrow_keys_read_the_values_of_a_chart(address: str, browser: Browser) -> None:
+async def test_arrow_keys_read_chart_values(address: str, browser: Browser) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     chart = page.get_by_role("img", name=re.compile("^GPUs held, computing and free"))
     await chart.focus()
@@ -288,7 +284,7 @@ async def test_arrow_keys_read_the_values_of_a_chart(address: str, browser: Brow
     assert await moved.get_attribute("style") != before
 
 
-async def test_projects_are_sorted_by_what_is_chosen(address: str, browser: Browser) -> None:
+async def test_projects_are_sorted_by_selected_column(address: str, browser: Browser) -> None:
     page = (await opens(browser, address, "fleet", "ada")).page
     await page.get_by_role("link", name="Project", exact=True).click()
     table = page.get_by_role("table", name="Projects by waste")
@@ -296,9 +292,7 @@ async def test_projects_are_sorted_by_what_is_chosen(address: str, browser: Brow
     await expect(table.locator("th[aria-sort=ascending]")).to_have_text("Project")
 
 
-async def test_others_see_what_gpus_do_and_no_names_but_their_own(
-    address: str, browser: Browser
-) -> None:
+async def test_fleet_page_hides_foreign_names_from_users(address: str, browser: Browser) -> None:
     page = (await opens(browser, address, "fleet", "noor")).page
     await expect(page.get_by_role("cell", name=re.compile("^noor training"))).to_have_count(4 * 7)
     text = await page.content()
@@ -308,7 +302,7 @@ async def test_others_see_what_gpus_do_and_no_names_but_their_own(
     await expect(others).not_to_have_count(0)
 
 
-async def test_what_projects_and_jobs_cost_others_is_refused_to_whoever_may_not_see_all(
+async def test_use_of_all_projects_is_rejected_for_users(
     pool: Pool,
 ) -> None:
     with pytest.raises(Forbidden):
@@ -317,7 +311,7 @@ async def test_what_projects_and_jobs_cost_others_is_refused_to_whoever_may_not_
         pool.use.fleet.preemptions(CALLERS["joe"], 1)
 
 
-async def test_a_pool_that_has_just_begun_says_so(
+async def test_new_pool_shows_empty_states(
     tmp_path: Path, browser: Browser, clock: FakeClock
 ) -> None:
     runtime = ScriptedRuntime(devices(16))
@@ -336,9 +330,7 @@ async def test_a_pool_that_has_just_begun_says_so(
                 await expect(page.locator("main")).to_contain_text(words)
 
 
-async def test_a_screen_on_the_wall_names_nobody_whoever_is_logged_in(
-    address: str, browser: Browser
-) -> None:
+async def test_kiosk_page_shows_no_names(address: str, browser: Browser) -> None:
     for reader in ("ada", "noor"):
         seen = await opens(
             browser, address, "kiosk", reader, viewport={"width": 1920, "height": 1080}
@@ -348,13 +340,13 @@ async def test_a_screen_on_the_wall_names_nobody_whoever_is_logged_in(
         content = await seen.page.locator("main").inner_html()
         assert [name for name in USERS if name in content] == []
         assert await seen.page.evaluate("document.documentElement.scrollHeight") <= 1080
-        assert await seen.page.get_by_role("link").count() == 1  # to the content
+        assert await seen.page.get_by_role("link").count() == 1  # the skip link to the content
         assert (seen.violations, seen.faults) == ([], [])
         if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
             await seen.page.screenshot(path=Path(folder) / "kiosk.png")
 
 
-async def test_a_researcher_sees_quotas_what_is_free_and_what_own_jobs_do(
+async def test_user_page_shows_quotas_free_gpus_and_own_jobs(
     address: str, browser: Browser
 ) -> None:
     for scheme in ("light", "dark"):

@@ -1,4 +1,4 @@
-"""Fleet says of an idle bench what the site's rule does next, and when."""
+"""The page *Fleet* shows the next step of the site's rule for an idle bench, and its time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_support.idle_site import configuration, made
 from benchpool_support.pools import ADMIN, opened
 
 
-async def test_the_next_step_stands_beside_the_age_and_an_exemption_in_its_place(
+async def test_idle_bench_shows_next_step_or_exemption(
     tmp_path: Path,
 ) -> None:
     for number, (more, coming, stands) in enumerate(

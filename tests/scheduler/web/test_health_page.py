@@ -1,4 +1,4 @@
-"""Health: each part is well with a number, or says what is wrong and what to do."""
+"""The page *Health*: each component shows a figure, or its problem with a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchpool_support.stage import application, gpu, served
 FIGURES = HealthFigures(12, 0.0031, 3, 2, 2**20, 2**35, 2**40, 0)
 
 
-def test_each_part_that_is_well_has_a_number_and_nothing_to_do() -> None:
+def test_healthy_components_show_figures_and_no_problems() -> None:
     lines = list(health_lines(FIGURES, {}, [gpu(0), gpu(1)]))
     assert [(line.name, line.fact) for line in lines] == [
         ("Scheduler", "its last pass took 3.1 ms; 12 since it started"),
@@ -32,7 +32,7 @@ def test_each_part_that_is_well_has_a_number_and_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("topic", [*TOPICS, "something new"])
-def test_a_problem_stands_at_its_part_and_nowhere_else(topic: str) -> None:
+def test_problem_is_shown_only_at_its_component(topic: str) -> None:
     lines = health_lines(FIGURES, {topic: "It is so: do this."}, [gpu(0)])
     where = TOPICS.get(topic, "Scheduler")
     assert {line.name: line.problems for line in lines if line.problems} == {
@@ -40,7 +40,7 @@ def test_a_problem_stands_at_its_part_and_nowhere_else(topic: str) -> None:
     }
 
 
-def test_a_broken_gpu_is_named_with_what_to_do() -> None:
+def test_broken_gpu_is_named_with_remedy() -> None:
     gpus = [gpu(0), gpu(3, GpuState.BROKEN, note="fell off the bus")]
     *_, line = health_lines(FIGURES, {"devices": "GPU 3 of lab1: fell off the bus."}, gpus)
     assert line.fact == "1 of 2 GPUs can be used"
@@ -50,7 +50,7 @@ def test_a_broken_gpu_is_named_with_what_to_do() -> None:
     )
 
 
-def test_rules_that_were_broken_are_not_called_well() -> None:
+def test_broken_invariants_are_problem_of_scheduler() -> None:
     broke = HealthFigures(12, 0.0, 3, None, 0, None, 0, breaches=2)
     line, *_ = health_lines(broke, {}, [])
     assert "2 times since it started" in line.problems[0]
@@ -66,7 +66,7 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
 
 
 @pytest.mark.asyncio
-async def test_administrators_see_what_is_wrong_and_others_are_told_it_is_for_them(
+async def test_health_page_is_for_administrators(
     pool: Pool,
 ) -> None:
     people = {"ada": ADMIN, "susan": SUSAN}

@@ -1,4 +1,4 @@
-"""History: what jobs that ended used, how they ended and how long they waited, day by day."""
+"""The page *History*: use, outcomes and waits of ended jobs by day."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def done(name: str, state: State, begin: datetime, hours: float, **facts: object
     return job(name, state, submitted=begin - timedelta(minutes=6), ended=end, **facts)
 
 
-def test_an_attempt_through_the_night_counts_on_both_days_and_failures_apart() -> None:
+def test_overnight_attempt_counts_on_both_days_by_outcome() -> None:
     good = ended(done("good", State.SUCCEEDED, NIGHT, 6), [attempt(NIGHT, 6, gpus=2)])
     bad = ended(done("bad", State.FAILED, NIGHT, 1), [attempt(NIGHT, 1)])
     found = bars([good, bad], date(2026, 2, 28), date(2026, 3, 2))
@@ -49,7 +49,7 @@ def test_an_attempt_through_the_night_counts_on_both_days_and_failures_apart() -
     assert drawn[2].height == pytest.approx(2 * drawn[0].height, abs=0.05), "from zero"
 
 
-def test_a_day_is_one_of_the_zone_that_budgets_have_also_where_the_clock_is_put_forward() -> None:
+def test_history_days_follow_time_zone_and_clock_change() -> None:
     """22:00 UTC is 23:00 in Berlin; on 29 March 2026 its day has 23 hours."""
     zone = ZoneInfo("Europe/Berlin")
     good = ended(done("good", State.SUCCEEDED, NIGHT, 6), [attempt(NIGHT, 6)])
@@ -65,9 +65,7 @@ def test_a_day_is_one_of_the_zone_that_budgets_have_also_where_the_clock_is_put_
     st.lists(st.tuples(st.integers(0, 400 * 24), st.floats(0.01, 90)), max_size=8),
     st.integers(1, 500),
 )
-def test_bars_add_up_to_what_was_held_in_these_days(
-    held: list[tuple[int, float]], days: int
-) -> None:
+def test_history_bars_add_up_to_held_hours(held: list[tuple[int, float]], days: int) -> None:
     first = date(2026, 1, 1)
     last = first + timedelta(days=days - 1)
     start = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,7 +80,7 @@ def test_bars_add_up_to_what_was_held_in_these_days(
     assert (found[0].first, found[-1].last) == (first, last)
 
 
-def test_waits_and_pauses_are_said_for_each_project_the_largest_first() -> None:
+def test_waits_and_pauses_are_sorted_by_project_size() -> None:
     pause = Preemption(NIGHT, "joe", "R9", 1800.0, None)
     rows = [
         ended(done("a", State.SUCCEEDED, NIGHT, 1), [attempt(NIGHT, 1)]),
@@ -124,7 +122,7 @@ def stage(staged: StagedPool) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_the_page_and_its_table_have_the_jobs_of_the_days_that_were_asked_for(
+async def test_history_page_and_csv_list_jobs_of_selected_days(
     site: str, staged: StagedPool
 ) -> None:
     stage(staged)
@@ -153,9 +151,7 @@ async def test_the_page_and_its_table_have_the_jobs_of_the_days_that_were_asked_
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_days_of_the_page_are_those_of_the_zone_in_the_configuration(
-    site: str, staged: StagedPool
-) -> None:
+async def test_history_page_uses_configured_time_zone(site: str, staged: StagedPool) -> None:
     staged.configuration = Configuration(gpu_hours=UserHours(time_zone="Pacific/Auckland"))
     staged.add(done("late", State.SUCCEEDED, NIGHT, 1))
     async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
@@ -167,7 +163,7 @@ async def test_days_of_the_page_are_those_of_the_zone_in_the_configuration(
 
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_person_goes_from_the_pool_to_the_history_and_reads_it_on_a_phone(
+async def test_history_page_is_reached_and_readable_on_phone(
     visit: Callable[..., Awaitable[Seen]], staged: StagedPool
 ) -> None:
     stage(staged)
@@ -183,7 +179,7 @@ async def test_a_person_goes_from_the_pool_to_the_history_and_reads_it_on_a_phon
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("query", ["to=0001-01-01", "from=9999-01-01&to=9999-12-31", "from=x"])
-async def test_days_that_no_calendar_has_are_refused(site: str, query: str) -> None:
+async def test_invalid_history_days_are_rejected(site: str, query: str) -> None:
     async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
         for page in ("history", "history.csv"):
             answer = await http.get(f"{page}?{query}", headers=as_("joe"))

@@ -1,4 +1,4 @@
-"""Texts that want to be code: through every field that a page shows, into a real browser."""
+"""Injection attempts through every field that a page shows, in a real browser."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BODIES = (
 
 
 def payloads() -> Iterator[str]:
-    """More than 500 texts: every way out of a context with every way to act."""
+    """Yield more than 500 texts: every escape from a context with every action."""
     for opener, body, act in product(OPENERS, BODIES, ACTS):
         yield opener + body.format(act, act, act)
 
@@ -88,7 +88,7 @@ def hostile(number: int, state: State) -> Job:
 
 
 def fill(staged: StagedPool) -> None:
-    """Put payloads everywhere."""
+    """Put payloads into every field of the staged pool."""
     states = [State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED]
     staged.add(*(hostile(number, states[number % 4]) for number in range(len(PAYLOADS))))
     staged.gpus = [
@@ -116,7 +116,7 @@ def fill(staged: StagedPool) -> None:
 
 
 async def unharmed(seen: Seen) -> None:
-    """Say that nothing ran, nothing was stopped by the policy, nobody else was asked."""
+    """Assert that no payload ran, no policy was violated and no other host was requested."""
     page = seen.page
     await page.wait_for_timeout(200)
     assert await page.evaluate("typeof window.hit") == "undefined"
@@ -126,12 +126,12 @@ async def unharmed(seen: Seen) -> None:
     assert page.url.startswith(seen.url)
 
 
-async def test_the_corpus_has_five_hundred_texts() -> None:
+async def test_hostile_corpus_has_500_texts() -> None:
     assert len(set(PAYLOADS)) >= 500
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-async def test_hostile_texts_in_every_field_stay_texts(
+async def test_hostile_texts_in_every_field_are_escaped(
     visit: Visit, staged: StagedPool, scripts: bool
 ) -> None:
     fill(staged)
@@ -144,7 +144,7 @@ async def test_hostile_texts_in_every_field_stay_texts(
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-async def test_hostile_texts_on_the_pages_of_all_jobs_stay_texts(
+async def test_hostile_texts_on_job_list_are_escaped(
     visit: Visit, staged: StagedPool, scripts: bool
 ) -> None:
     fill(staged)
@@ -159,9 +159,7 @@ async def test_hostile_texts_on_the_pages_of_all_jobs_stay_texts(
     assert sorted(shown) == sorted(PAYLOADS)
 
 
-async def test_hostile_texts_that_come_by_update_stay_texts(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_hostile_texts_from_updates_are_escaped(visit: Visit, staged: StagedPool) -> None:
     seen = await visit("ada")
     await expect(seen.page.locator("#live")).to_have_text("live")
     fill(staged)
@@ -170,7 +168,7 @@ async def test_hostile_texts_that_come_by_update_stay_texts(
     await unharmed(seen)
 
 
-async def test_hostile_texts_on_a_jobs_page_and_in_its_log_stay_texts(
+async def test_hostile_texts_on_job_page_and_log_are_escaped(
     visit: Visit, staged: StagedPool
 ) -> None:
     fill(staged)
@@ -185,7 +183,7 @@ async def test_hostile_texts_on_a_jobs_page_and_in_its_log_stay_texts(
     await unharmed(seen)
 
 
-async def test_hostile_messages_of_refusals_stay_texts(visit: Visit, staged: StagedPool) -> None:
+async def test_hostile_refusal_messages_are_escaped(visit: Visit, staged: StagedPool) -> None:
     for text in PAYLOADS[:: len(PAYLOADS) // 5]:
         one = job(text, State.RUNNING, id="a" * 26)
         staged.held_jobs = {one.id: one}
@@ -199,7 +197,7 @@ async def test_hostile_messages_of_refusals_stay_texts(visit: Visit, staged: Sta
         await seen.page.context.close()
 
 
-async def test_a_log_opens_as_plain_text_that_no_browser_interprets(
+async def test_log_is_served_as_uninterpreted_plain_text(
     visit: Visit, staged: StagedPool, site: str
 ) -> None:
     staged.add(job("logged", State.RUNNING, id="b" * 26))
@@ -214,7 +212,7 @@ async def test_a_log_opens_as_plain_text_that_no_browser_interprets(
     assert await seen.page.evaluate("typeof window.hit") == "undefined"
 
 
-async def test_scripts_of_another_origin_cannot_act_with_the_readers_cookie(
+async def test_cross_origin_request_with_cookie_is_rejected(
     visit: Visit, staged: StagedPool, site: str
 ) -> None:
     one = job("target", State.RUNNING, id="c" * 26)

@@ -1,4 +1,4 @@
-"""Each thing has an address that can be copied; times are in the zone of whoever reads."""
+"""Copyable links of page elements, and times in the time zone of the reader."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def copied(page: Page, what: str) -> str:
         (f"jobs/{MINE.id}?line=7", "line 7", "#L7.wanted:target"),
     ],
 )
-async def test_a_copied_link_opens_at_what_it_was_copied_from(
+async def test_copied_link_opens_at_its_target(
     visit: Visit, at: str, what: str, opens: str
 ) -> None:
     seen = await visit("susan", at, permissions=CLIPBOARD)
@@ -51,7 +51,7 @@ async def test_a_copied_link_opens_at_what_it_was_copied_from(
     assert seen.faults == seen.violations == []
 
 
-async def test_a_link_is_copied_where_the_browser_offers_no_clipboard(visit: Visit) -> None:
+async def test_link_is_copied_without_clipboard_api(visit: Visit) -> None:
     page = (await visit("susan", f"jobs/{MINE.id}")).page
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     button = page.get_by_role("button", name="Copy link to job resnet")
@@ -63,14 +63,12 @@ async def test_a_link_is_copied_where_the_browser_offers_no_clipboard(visit: Vis
     await expect(page.locator("body > textarea")).to_have_value(re.compile(f"/jobs/{MINE.id}$"))
 
 
-async def test_without_scripts_no_button_offers_what_it_cannot_do(visit: Visit) -> None:
+async def test_copy_buttons_are_hidden_without_scripts(visit: Visit) -> None:
     page = (await visit("susan", java_script_enabled=False)).page
     await expect(page.locator("button[data-copy]").first).to_be_hidden()
 
 
-async def test_instants_in_sentences_are_in_the_readers_zone(
-    visit: Visit, staged: StagedPool
-) -> None:
+async def test_times_in_sentences_use_reader_time_zone(visit: Visit, staged: StagedPool) -> None:
     closed = "is in maintenance until 2026-11-28 23:30 UTC (new disks)"
     staged.gpus.append(gpu(9, GpuState.CLOSED, node="lab2", note=closed))
     await staged.becomes(WAITS.id, reason=reason(f"No node is open: lab2 {closed}."))
@@ -84,9 +82,7 @@ async def test_instants_in_sentences_are_in_the_readers_zone(
 
 
 @pytest.mark.parametrize("path", ["jobs", "", f"jobs/{MINE.id}"])
-async def test_every_time_of_a_page_is_exact_on_hover_in_the_readers_zone(
-    visit: Visit, path: str
-) -> None:
+async def test_page_times_are_exact_in_reader_time_zone(visit: Visit, path: str) -> None:
     page = (await visit("susan", path, timezone_id="Asia/Tokyo", locale="en-GB")).page
     times = page.locator("time")
     await expect(times.first).to_have_attribute("title", re.compile(r"GMT\+9|JST"))

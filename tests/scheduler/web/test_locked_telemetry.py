@@ -1,4 +1,4 @@
-"""Pages and reports while the telemetry database cannot be read say so in a sentence."""
+"""Pages and reports explain an unreadable telemetry database."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
         yield pool
 
 
-async def test_locked_telemetry_leaves_pages_and_refuses_reports_in_a_sentence(
-    pool: Pool, tmp_path: Path
-) -> None:
+async def test_locked_telemetry_keeps_pages_and_rejects_reports(pool: Pool, tmp_path: Path) -> None:
     sent = await pool.jobs.submit(SUSAN, sleeper(project="susan", name="mine"))
     await reached(pool, sent.id, State.RUNNING)
     database = pool.metering.database

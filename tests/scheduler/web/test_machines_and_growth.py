@@ -1,4 +1,4 @@
-"""Administrators close machines, and ask what more GPUs would have changed, on pages."""
+"""Pages for administrators: closing machines, and the effect of more GPUs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOUR_S = 3600.0
 
 
 class ClockedRuntime(ScriptedRuntime):
-    """Workers begin at once, by the test's clock."""
+    """Scripted runtime whose workers begin immediately, at the time of the test's clock."""
 
     def __init__(self, clock: FakeClock) -> None:
         names = ("gpu-01", "gpu-02")
@@ -44,7 +44,7 @@ class ClockedRuntime(ScriptedRuntime):
         self.clock = clock
 
     async def run_worker(self, launch: Launch) -> None:
-        """Note the launch, and begin."""
+        """Record the launch and begin the worker."""
         await super().run_worker(launch)
         self.begin(launch.worker, self.clock.now())
 
@@ -69,7 +69,7 @@ async def address(pool: Pool) -> AsyncIterator[str]:
 
 
 async def shots(browser: Browser, address: str, path: str, name: str) -> None:
-    """Keep pictures of a page, where a folder for them is named."""
+    """Take screenshots of a page if a folder for them is configured."""
     folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
     for scheme in ("light", "dark") if folder else ():
         for width in (1440, 390):
@@ -79,7 +79,7 @@ async def shots(browser: Browser, address: str, path: str, name: str) -> None:
             assert await page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-async def test_a_machine_is_drained_noted_maintained_and_opened(
+async def test_machine_is_drained_noted_maintained_and_uncordoned(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = await opened_by(browser, address, "machines", timezone_id="Europe/Berlin")
@@ -117,7 +117,7 @@ async def test_a_machine_is_drained_noted_maintained_and_opened(
     await reached(pool, job.id, State.RUNNING)
 
 
-async def test_what_is_refused_is_said_with_the_machine(address: str, browser: Browser) -> None:
+async def test_refused_maintenance_names_machine(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "machines")
     row = page.locator("#machine-gpu-01")
     await row.get_by_label("Maintenance of gpu-01 …").click()
@@ -127,21 +127,19 @@ async def test_what_is_refused_is_said_with_the_machine(address: str, browser: B
     await expect(page.get_by_role("alert")).to_contain_text("gpu-01: This window would have ended")
 
 
-async def test_others_are_told_that_these_pages_are_for_administrators(
-    address: str, browser: Browser
-) -> None:
+async def test_machine_pages_are_for_administrators(address: str, browser: Browser) -> None:
     for path in ("machines", "growth"):
         page = await opened_by(browser, address, path, reader="susan")
         await expect(page.locator("h1")).to_have_text("Not allowed")
 
 
-async def test_more_gpus_are_asked_by_a_slider_over_the_pools_own_history(
+async def test_growth_slider_replays_pool_history(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     runtime = pool.runtime
     assert isinstance(runtime, ClockedRuntime)
     jobs = [await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2)) for _ in range(3)]
-    for job in jobs:  # one after the other: each needs all four GPUs for an hour
+    for job in jobs:  # one after another: each needs all four GPUs for an hour
         await reached(pool, job.id, State.RUNNING)
         clock.pass_s(HOUR_S)
         for worker in [it for it in runtime.launched if it.job == job.id]:
@@ -158,7 +156,7 @@ async def test_more_gpus_are_asked_by_a_slider_over_the_pools_own_history(
     await shots(browser, address, "growth?days=7&more=8", "growth")
 
 
-async def test_a_wait_that_more_gpus_make_longer_has_its_reason_beside_it(
+async def test_longer_wait_with_more_gpus_is_explained(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     runtime = pool.runtime
@@ -177,7 +175,7 @@ async def test_a_wait_that_more_gpus_make_longer_has_its_reason_beside_it(
     first = await sent(3)
     await reached(pool, first, State.RUNNING)
     clock.pass_s(HOUR_S)
-    large = await sent(4)  # waits for the three of the first: a short one goes between
+    large = await sent(4)  # waits for the first job, so a short one fills the gap
     clock.pass_s(HOUR_S)
     await ended(await sent(1), 0.5)
     await ended(first, 7.5)
@@ -190,7 +188,7 @@ async def test_a_wait_that_more_gpus_make_longer_has_its_reason_beside_it(
     await expect(page.get_by_role("row", name="Mean wait").first).not_to_contain_text("longer")
 
 
-async def test_gpus_that_are_kept_for_benches_are_not_told_as_training_ones(
+async def test_gpus_reserved_for_benches_are_not_training_gpus(
     tmp_path: Path, browser: Browser
 ) -> None:
     made = make_pool(tmp_path / "kept", runtime=ScriptedRuntime(devices(9)))

@@ -1,4 +1,4 @@
-"""A reader who asks for very many pages at once waits for them, and nobody else does."""
+"""Concurrent page renders are limited per user and do not delay other users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.web.render_limiter import AT_ONCE, MOST
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_others_are_answered_meanwhile_and_too_many_are_refused(
+async def test_page_renders_are_limited_per_user(
     site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, real, under_way, most = threading.Event(), PageHandler.show, 0, 0

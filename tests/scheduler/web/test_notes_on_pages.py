@@ -1,4 +1,4 @@
-"""The page of an ended job says what it used, and what to change next time."""
+"""The page of an ended job shows its use of resources and advice for the next submission."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTE = JobUsage(
 )
 
 
-async def test_numbers_sentence_and_option_stand_on_the_page(
+async def test_usage_note_shows_figures_text_and_option(
     visit: Callable[..., Awaitable[Seen]], staged: StagedPool
 ) -> None:
     staged.add(ENDED)

@@ -1,4 +1,4 @@
-"""The page of notifications in a real browser: add an address, try it, choose what is told."""
+"""The page *Notifications* in a real browser: addresses, tests and selected events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def address(pool: Pool) -> AsyncIterator[str]:
         yield url
 
 
-async def test_an_address_is_added_tried_and_removed_on_a_narrow_screen(
+async def test_notification_address_is_added_tested_and_removed(
     pool: Pool, address: str, browser: Browser, receiver: Receiver
 ) -> None:
     page = await opened_by(browser, address, "", "susan", width=390)
@@ -74,7 +74,9 @@ async def test_an_address_is_added_tried_and_removed_on_a_narrow_screen(
     await expect(page.get_by_text("You are told nothing yet")).to_be_visible()
 
 
-async def test_what_is_told_is_chosen_and_kept(pool: Pool, address: str, browser: Browser) -> None:
+async def test_notification_events_are_selected_and_saved(
+    pool: Pool, address: str, browser: Browser
+) -> None:
     page = await opened_by(browser, address, "notifications", "susan")
     await expect(page.get_by_label("A GPU is broken")).to_have_count(0)
     await page.get_by_label("A job ended well").uncheck()
@@ -92,7 +94,7 @@ async def test_what_is_told_is_chosen_and_kept(pool: Pool, address: str, browser
     await expect(page.get_by_role("alert")).to_contain_text("A long pause is 'soon'")
 
 
-async def test_a_form_of_another_page_changes_nothing(
+async def test_form_with_wrong_token_is_rejected(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = await opened_by(browser, address, "notifications", "ada")

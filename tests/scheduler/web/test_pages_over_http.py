@@ -1,4 +1,4 @@
-"""Pages over real HTTP, without a browser: rights, headers, forms, refusals."""
+"""Pages over real HTTP without a browser: permissions, headers, forms and refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ THEIRS = job("theirs", State.RUNNING, user="joe", project="joe")
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def http(site: str, staged: StagedPool) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that follows nothing by itself."""
+    """Yield an HTTP client that does not follow redirects."""
     staged.add(MINE, THEIRS)
     staged.gpus = [gpu(0)]
     async with httpx.AsyncClient(base_url=site, trust_env=False) as client:
@@ -50,7 +50,7 @@ def led_to(answer: httpx.Response) -> httpx.URL:
     return answer.url.join(answer.headers["Location"])
 
 
-async def test_everybody_reads_how_true_start_estimates_are(
+async def test_estimate_accuracy_is_visible_to_every_user(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     answer = await http.get("estimates", headers=as_("joe"))
@@ -64,19 +64,19 @@ async def test_everybody_reads_how_true_start_estimates_are(
     assert 'href="/services/benchpool/estimates"' in (await http.get("", headers=as_("joe"))).text
 
 
-async def test_a_stranger_is_led_to_the_login(http: httpx.AsyncClient) -> None:
+async def test_anonymous_reader_is_redirected_to_login(http: httpx.AsyncClient) -> None:
     for path in ("", f"jobs/{MINE.id}", "nowhere"):
         answer = await http.get(path)
         assert (answer.status_code, answer.headers["Location"]) == (302, "/hub/login")
 
 
-async def test_a_stranger_who_acts_is_told_that_the_session_ended(http: httpx.AsyncClient) -> None:
+async def test_anonymous_action_reports_expired_session(http: httpx.AsyncClient) -> None:
     answer = await http.post(f"jobs/{MINE.id}/pause", data={})
     assert answer.status_code == 401
     assert "open the page again to log in" in answer.text
 
 
-async def test_a_researcher_sees_the_pool_and_own_jobs_an_administrator_all(
+async def test_user_sees_own_jobs_and_administrator_all(
     http: httpx.AsyncClient,
 ) -> None:
     own_text = (await http.get("", headers=as_("susan"))).text
@@ -88,7 +88,7 @@ async def test_a_researcher_sees_the_pool_and_own_jobs_an_administrator_all(
 
 
 @pytest.mark.parametrize("path", ["", f"jobs/{MINE.id}", "nowhere", "jobs/nonesuch"])
-async def test_every_page_forbids_inline_code_and_other_origins(
+async def test_pages_forbid_inline_code_and_foreign_origins(
     http: httpx.AsyncClient, path: str
 ) -> None:
     answer = await http.get(path, headers=as_("susan"))
@@ -102,7 +102,7 @@ async def test_every_page_forbids_inline_code_and_other_origins(
     assert not re.search(r"""(?:src|href|action)=["'](?:https?:)?//""", answer.text)
 
 
-async def test_a_job_that_one_may_not_see_does_not_exist(http: httpx.AsyncClient) -> None:
+async def test_invisible_job_is_not_found(http: httpx.AsyncClient) -> None:
     hidden = await http.get(f"jobs/{THEIRS.id}", headers=as_("susan"))
     missing = await http.get("jobs/nonesuch", headers=as_("susan"))
     assert hidden.status_code == missing.status_code == 404
@@ -110,20 +110,18 @@ async def test_a_job_that_one_may_not_see_does_not_exist(http: httpx.AsyncClient
     assert "benchpool jobs lists yours" in hidden.text
 
 
-async def test_a_jobs_page_opens_by_the_short_id_too(http: httpx.AsyncClient) -> None:
+async def test_job_page_opens_by_short_id(http: httpx.AsyncClient) -> None:
     assert (await http.get(f"jobs/{MINE.id[:8]}", headers=as_("susan"))).status_code == 200
 
 
-async def test_the_address_without_its_last_slash_is_the_dashboard(
+async def test_dashboard_address_without_slash_works(
     http: httpx.AsyncClient,
 ) -> None:
     answer = await http.get(str(http.base_url).rstrip("/"), headers=as_("susan"))
     assert answer.status_code == 200
 
 
-async def test_a_service_that_is_not_ready_says_so(
-    http: httpx.AsyncClient, staged: StagedPool
-) -> None:
+async def test_unavailable_service_is_reported(http: httpx.AsyncClient, staged: StagedPool) -> None:
     staged.away = Unavailable("The pool is being opened: try again in a few seconds.")
     answer = await http.get("", headers=as_("susan"))
     assert answer.status_code == 503
@@ -131,7 +129,7 @@ async def test_a_service_that_is_not_ready_says_so(
 
 
 @pytest.mark.expected_errors("Uncaught exception GET")
-async def test_a_fault_of_ours_shows_no_detail(
+async def test_internal_error_hides_details(
     http: httpx.AsyncClient, staged: StagedPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     staged.away = RuntimeError("secret path /root")  # type: ignore[assignment]
@@ -145,7 +143,7 @@ async def test_a_fault_of_ours_shows_no_detail(
 # --------------------------------------------------------------------------- actions
 
 
-async def test_pause_works_without_scripts_and_offers_to_resume(
+async def test_pause_works_without_scripts_and_offers_resume(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     answer = await http.post(
@@ -158,7 +156,7 @@ async def test_pause_works_without_scripts_and_offers_to_resume(
     assert staged.asked == [("pause", "susan", MINE.id, None)]
 
 
-async def test_an_action_leads_back_to_the_page_it_was_on(http: httpx.AsyncClient) -> None:
+async def test_action_returns_to_its_page(http: httpx.AsyncClient) -> None:
     answer = await http.post(
         f"jobs/{MINE.id}/cancel", data=form("susan", back="job"), headers=as_("susan")
     )
@@ -169,7 +167,7 @@ async def test_an_action_leads_back_to_the_page_it_was_on(http: httpx.AsyncClien
     assert "mine is cancelled." in page.text
 
 
-async def test_priority_and_workers_are_changed_from_the_jobs_page(
+async def test_priority_and_workers_are_changed_on_job_page(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     await staged.becomes(MINE.id, state=State.QUEUED)
@@ -187,7 +185,7 @@ async def test_priority_and_workers_are_changed_from_the_jobs_page(
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.SUCCEEDED])
-async def test_a_job_is_renamed_from_its_page_at_any_time(
+async def test_job_is_renamed_on_page_in_any_state(
     http: httpx.AsyncClient, staged: StagedPool, state: State
 ) -> None:
     await staged.becomes(MINE.id, state=state)
@@ -205,7 +203,7 @@ async def test_a_job_is_renamed_from_its_page_at_any_time(
     assert answer.status_code == 422
 
 
-async def test_a_gang_that_runs_offers_its_priority_alone(
+async def test_running_gang_can_change_only_priority(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     await staged.becomes(MINE.id, state=State.RUNNING)
@@ -225,7 +223,7 @@ async def test_a_gang_that_runs_offers_its_priority_alone(
 
 
 @pytest.mark.parametrize("back", ["https://example.org/", "//example.org", "job/../../x"])
-async def test_nobody_is_led_elsewhere(http: httpx.AsyncClient, back: str) -> None:
+async def test_action_never_redirects_elsewhere(http: httpx.AsyncClient, back: str) -> None:
     answer = await http.post(
         f"jobs/{MINE.id}/pause", data=form("susan", back=back), headers=as_("susan")
     )
@@ -251,7 +249,7 @@ async def test_forged_requests_change_nothing(http: httpx.AsyncClient, staged: S
     assert staged.asked == []
 
 
-async def test_a_form_needs_its_token_even_where_a_cookie_was_taken_for_enough(
+async def test_form_token_is_required_despite_trusted_cookie(
     staged: StagedPool,
 ) -> None:
     staged.add(MINE)
@@ -267,7 +265,7 @@ async def test_a_form_needs_its_token_even_where_a_cookie_was_taken_for_enough(
     assert staged.asked == []
 
 
-async def test_an_administrator_gives_a_reason_for_an_intervention(
+async def test_administrator_intervention_requires_reason(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     path = f"jobs/{THEIRS.id}/cancel"
@@ -282,7 +280,7 @@ async def test_an_administrator_gives_a_reason_for_an_intervention(
     assert staged.asked == [("cancel", "ada", THEIRS.id, "power cut")]
 
 
-async def test_others_cannot_touch_a_job_they_do_not_see(
+async def test_invisible_job_cannot_be_cancelled(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     answer = await http.post(
@@ -292,9 +290,7 @@ async def test_others_cannot_touch_a_job_they_do_not_see(
     assert staged.asked == []
 
 
-async def test_a_refusal_is_a_sentence_on_a_page(
-    http: httpx.AsyncClient, staged: StagedPool
-) -> None:
+async def test_refusal_is_shown_on_page(http: httpx.AsyncClient, staged: StagedPool) -> None:
     await staged.becomes(MINE.id, state=State.SUCCEEDED)
     answer = await http.post(f"jobs/{MINE.id}/pause", data=form("susan"), headers=as_("susan"))
     assert answer.status_code == 409
@@ -302,21 +298,21 @@ async def test_a_refusal_is_a_sentence_on_a_page(
 
 
 @pytest.mark.parametrize("query", ["did=<b>&of=x", "did=pause&of=nonesuch", "did=pause"])
-async def test_no_address_puts_words_into_a_page(http: httpx.AsyncClient, query: str) -> None:
+async def test_query_text_is_not_shown_on_page(http: httpx.AsyncClient, query: str) -> None:
     answer = await http.get(f"?{query}", headers=as_("susan"))
     assert answer.status_code == 200
     assert "data-message" not in answer.text
 
 
-async def test_a_log_that_is_not_there_is_not_found(http: httpx.AsyncClient) -> None:
+async def test_log_of_invalid_attempt_is_not_found(http: httpx.AsyncClient) -> None:
     answer = await http.get(f"jobs/{MINE.id}?attempt=-1", headers=as_("susan"))
     assert answer.status_code == 404
 
 
-async def test_each_worker_that_an_attempt_had_has_its_log(
+async def test_each_worker_of_attempt_has_log_link(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
-    nodes = (["lab1"], ["lab1", "lab1", "lab1"])  # of the second one worker left, another came
+    nodes = (["lab1"], ["lab1", "lab1", "lab1"])  # in attempt 2, one worker was replaced
     staged.starts[MINE.id] = [
         Attempt(number, MINE.submitted, None, None, None, [], list(of))
         for number, of in enumerate(nodes, start=1)
@@ -329,7 +325,7 @@ async def test_each_worker_that_an_attempt_had_has_its_log(
     assert "attempt=1&amp;worker=1" not in page.text
 
 
-async def test_of_a_thousand_waiting_jobs_fifty_are_shown_and_the_others_are_counted(
+async def test_dashboard_shows_fifty_waiting_jobs_and_counts_rest(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     staged.add(*(job(f"{number:04}") for number in range(1000)))
@@ -338,7 +334,7 @@ async def test_of_a_thousand_waiting_jobs_fifty_are_shown_and_the_others_are_cou
     assert "950 more jobs are not shown here" in answer.text
 
 
-async def test_ten_thousand_jobs_are_pages_of_two_hundred_with_search(
+async def test_ten_thousand_jobs_are_paged_and_searchable(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     staged.add(*(job(f"{number:05}") for number in range(10_000)))
@@ -357,7 +353,7 @@ async def test_ten_thousand_jobs_are_pages_of_two_hundred_with_search(
     assert len(whole.content) < 200_000
 
 
-async def test_a_search_that_finds_nothing_says_so_and_one_that_cannot_be_is_refused(
+async def test_empty_search_is_reported_and_invalid_search_rejected(
     http: httpx.AsyncClient,
 ) -> None:
     none = await http.get("jobs?search=<b>nonesuch", headers=as_("susan"))
@@ -371,7 +367,7 @@ async def test_a_search_that_finds_nothing_says_so_and_one_that_cannot_be_is_ref
 # --------------------------------------------------------------------------- files
 
 
-async def test_style_and_scripts_are_asked_for_again_and_never_guessed(
+async def test_static_files_are_revalidated_and_not_sniffed(
     http: httpx.AsyncClient,
 ) -> None:
     first = await http.get("static/page.js")
@@ -385,7 +381,7 @@ async def test_style_and_scripts_are_asked_for_again_and_never_guessed(
     assert (await http.get("static/page.js%00.css")).status_code == 404
 
 
-async def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> None:
+async def test_scripts_insert_no_markup_and_use_no_foreign_host() -> None:
     folder = Path(benchpool_scheduler.web.__file__).parent
     for file in [*folder.glob("static/*.js"), *folder.glob("static/*.css")]:
         text = file.read_text()

@@ -1,4 +1,4 @@
-"""People and quotas are changed on pages, with what would change beside the form."""
+"""Users and quotas are changed on pages that preview the changes beside the form."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def address(pool: Pool) -> AsyncIterator[str]:
 
 
 async def shot(page: Page, name: str) -> None:
-    """Keep pictures in light and dark, wide and as on a phone, where pictures are wanted."""
+    """Take light and dark screenshots, wide and phone-sized, if a folder for them is configured."""
     folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
     if not folder:
         return
@@ -95,7 +95,7 @@ async def shot(page: Page, name: str) -> None:
     await page.set_viewport_size({"width": 1440, "height": 900})
 
 
-async def test_who_starts_and_who_gives_way_is_said_before_a_quota_is_saved(
+async def test_quota_change_previews_starts_and_preemptions(
     pool: Pool, address: str, browser: Browser, file: Path
 ) -> None:
     running = await pool.jobs.submit(SUSAN, sleeper(gpus=4, name="thesis"))
@@ -134,7 +134,7 @@ async def test_who_starts_and_who_gives_way_is_said_before_a_quota_is_saved(
     assert file.read_text() == TEXT
 
 
-async def test_a_budget_of_gpu_hours_is_set_on_the_page_and_shown_where_quotas_are(
+async def test_gpu_hour_budget_is_set_and_shown_beside_quotas(
     pool: Pool, address: str, browser: Browser, file: Path
 ) -> None:
     page = await opened_by(browser, address, "quotas")
@@ -154,7 +154,7 @@ async def test_a_budget_of_gpu_hours_is_set_on_the_page_and_shown_where_quotas_a
     await expect(page.locator("#projects-h")).to_contain_text("you used 0.0 of softly 300")
 
 
-async def test_pasted_people_get_a_bench_and_a_project_each(
+async def test_pasted_users_get_bench_and_project(
     pool: Pool, address: str, browser: Browser, file: Path
 ) -> None:
     page = await opened_by(browser, address, "people")
@@ -184,7 +184,7 @@ async def test_pasted_people_get_a_bench_and_a_project_each(
     await expect(page.get_by_role("button", name="Save")).to_be_enabled()
 
 
-async def test_personal_projects_are_changed_where_they_are_written(
+async def test_personal_projects_are_changed_by_their_template(
     pool: Pool, address: str, browser: Browser, file: Path
 ) -> None:
     page = await opened_by(browser, address, "quotas")
@@ -201,9 +201,7 @@ async def test_personal_projects_are_changed_where_they_are_written(
     assert pool.observed.now.configuration.project("ada").project.limit == 3  # type: ignore[union-attr]
 
 
-async def test_names_that_want_to_be_markup_are_names(
-    pool: Pool, address: str, browser: Browser
-) -> None:
+async def test_markup_in_names_is_escaped(pool: Pool, address: str, browser: Browser) -> None:
     name, person = """<b id=hit>"o'r">""", '<i id=hit onclick="x">'
     made = [Setting(f"projects.{name}.name", name), Setting(f"build.users.{person}", 0)]
     await pool.configuration.set(ADMIN, ConfigurationEdit(made, "<u id=hit>why</u>"))
@@ -218,9 +216,7 @@ async def test_names_that_want_to_be_markup_are_names(
         await expect(page.locator("#hit")).to_have_count(0)
 
 
-async def test_what_is_refused_keeps_what_was_typed(
-    pool: Pool, address: str, browser: Browser
-) -> None:
+async def test_rejected_form_keeps_typed_values(pool: Pool, address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "quotas", java_script_enabled=False)  # type: ignore[arg-type]
     await page.get_by_label("Limit of joe").fill("many")
     await page.get_by_label("Reason, kept beside the change").fill("why not")
@@ -231,7 +227,7 @@ async def test_what_is_refused_keeps_what_was_typed(
     assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
 
 
-async def test_a_pool_of_more_fields_than_a_request_may_have_is_edited(
+async def test_very_large_quota_form_can_be_edited(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     many = "".join(f"  - {{name: p{number}, members: [u{number}]}}\n" for number in range(200))
@@ -249,7 +245,7 @@ async def test_a_pool_of_more_fields_than_a_request_may_have_is_edited(
     await expect(page.get_by_text("In force as version 3.")).to_be_visible()
 
 
-async def test_a_form_of_an_older_version_does_not_undo_what_others_saved(
+async def test_outdated_form_does_not_overwrite_newer_version(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     page = await opened_by(browser, address, "quotas")
@@ -265,7 +261,7 @@ async def test_a_form_of_an_older_version_does_not_undo_what_others_saved(
 
 
 @pytest.mark.parametrize("path", ["people", "quotas"])
-async def test_others_than_administrators_do_not_see_it(
+async def test_quota_pages_are_hidden_from_non_administrators(
     address: str, browser: Browser, path: str
 ) -> None:
     page = await opened_by(browser, address, path, "susan")
@@ -276,7 +272,7 @@ async def test_others_than_administrators_do_not_see_it(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["people", "quotas"])
-async def test_nothing_is_wider_than_a_phone(
+async def test_quota_pages_fit_phone_width(
     address: str, browser: Browser, path: str, scheme: str
 ) -> None:
     page = await opened_by(browser, address, path, width=390, color_scheme=scheme)
@@ -286,16 +282,14 @@ async def test_nothing_is_wider_than_a_phone(
         await shot(page, path)
 
 
-async def test_on_a_phone_the_panel_is_over_no_field_until_something_changes(
-    address: str, browser: Browser
-) -> None:
+async def test_change_panel_covers_no_field_on_phone(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "quotas", width=390, reduced_motion="reduce")
     side, quota = page.locator(".side"), page.get_by_label("Guaranteed GPUs of joe")
     assert await side.evaluate("one => getComputedStyle(one).position") == "static"
     await quota.fill("3")
     await expect(page.get_by_role("button", name="Save")).to_be_visible()
     assert await side.evaluate("one => getComputedStyle(one).position") == "sticky"
-    # Whoever goes on with the keyboard sees the field, above the panel.
+    # A field focused by keyboard is visible above the panel.
     leads = page.get_by_label("Leads of joe")
     await leads.focus()
     field, panel = await leads.bounding_box(), await side.bounding_box()

@@ -1,4 +1,4 @@
-"""The queue and the page *Jobs* are narrowed to the jobs that wait for one reason."""
+"""Filters of the queue and the page *Jobs* by wait reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SUSAN = {"Cookie": "reader=susan"}
 
 
-async def test_the_queue_counts_its_reasons_and_is_narrowed_to_one(
+async def test_queue_counts_wait_reasons_and_filters_by_reason(
     site: str, staged: StagedPool
 ) -> None:
     staged.add(

@@ -1,4 +1,4 @@
-"""Schedules as a page, in a real browser over a real pool."""
+"""The page *Schedules* in a real browser over a real pool."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def at_its_next_time(pool: Pool, clock: FakeClock, schedule: Schedule) -> 
     await pool.schedules.runner.look()
 
 
-async def test_a_schedule_stands_with_its_words_next_and_last_times_at_any_width(
+async def test_schedule_shows_next_and_last_runs_at_any_width(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     schedule = await pool.schedules.begin(SUSAN, NIGHTLY)
@@ -87,7 +87,7 @@ async def test_a_schedule_stands_with_its_words_next_and_last_times_at_any_width
     await expect(page.locator("main")).to_contain_text("nightly")
 
 
-async def test_it_is_paused_resumed_and_removed_by_keys_alone(
+async def test_schedule_is_paused_resumed_and_removed_by_keyboard(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     schedule = await pool.schedules.begin(SUSAN, NIGHTLY)
@@ -106,7 +106,7 @@ async def test_it_is_paused_resumed_and_removed_by_keys_alone(
         pool.schedules.show(SUSAN, schedule.id)
 
 
-async def test_others_see_and_touch_only_what_they_may(
+async def test_schedules_are_visible_only_to_owner_and_administrators(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     schedule = await pool.schedules.begin(SUSAN, NIGHTLY)

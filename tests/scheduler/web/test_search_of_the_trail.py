@@ -1,4 +1,4 @@
-"""The page of the audit trail is searched, and hands out what was found."""
+"""Search and export on the page of the audit trail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_support.stage import application, served
 pytestmark = pytest.mark.slow
 
 
-async def test_records_are_searched_and_handed_out_as_csv_and_json(tmp_path: Path) -> None:
+async def test_audit_records_are_searched_and_exported(tmp_path: Path) -> None:
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(6)))
     async with opened(pool):
         await pool.audit.record(AuditEvent(ADMIN, "::1", "cancel", "j1", reason="=power cut"))

@@ -1,4 +1,4 @@
-"""Services as pages, in a real browser over a real pool."""
+"""The pages of services in a real browser over a real pool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def address(pool: Pool) -> AsyncIterator[str]:
         yield url
 
 
-async def test_a_service_stands_with_its_state_requests_and_replicas_at_any_width(
+async def test_service_shows_state_requests_and_replicas_at_any_width(
     pool: Pool, address: str, requests: Requests, browser: Browser
 ) -> None:
     await pool.services.serve(SUSAN, LLM)
@@ -84,7 +84,7 @@ async def test_a_service_stands_with_its_state_requests_and_replicas_at_any_widt
     await expect(link).to_have_attribute("href", f"/services/benchpool/jobs/{replica.job}")
 
 
-async def test_it_sleeps_wakes_is_stopped_and_removed_by_keys_alone(
+async def test_service_is_controlled_by_keyboard(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     await pool.services.serve(SUSAN, LLM)
@@ -104,9 +104,7 @@ async def test_it_sleeps_wakes_is_stopped_and_removed_by_keys_alone(
         pool.services.show(SUSAN, "llm")
 
 
-async def test_a_page_that_is_brought_up_to_date_shows_the_service_once(
-    pool: Pool, address: str, browser: Browser
-) -> None:
+async def test_updated_page_shows_service_once(pool: Pool, address: str, browser: Browser) -> None:
     await pool.services.serve(SUSAN, LLM)
     await until_service(pool, "llm", ServiceState.READY)
     page = await opened_by(browser, address, "services/llm", reader="susan")
@@ -117,7 +115,7 @@ async def test_a_page_that_is_brought_up_to_date_shows_the_service_once(
     await expect(page.locator("footer.foot")).to_have_count(1)
 
 
-async def test_who_may_only_open_it_sees_no_replica_and_no_button(
+async def test_service_reader_sees_no_replicas_or_buttons(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     await pool.services.serve(SUSAN, LLM)
@@ -130,7 +128,7 @@ async def test_who_may_only_open_it_sees_no_replica_and_no_button(
     await expect(page.locator("main")).not_to_contain_text("Replicas now")
 
 
-async def test_an_administrator_says_why_another_ones_service_is_stopped(
+async def test_administrator_stops_foreign_service_with_reason(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     await pool.services.serve(SUSAN, LLM)

@@ -1,4 +1,4 @@
-"""The line of the last hour: a mean of GPUs by the minute, whose gaps stay gaps."""
+"""Sparkline of the last hour: the mean of GPUs per minute, with gaps."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def use(used: float | None, total: float | None) -> GpuUse:
     )
 
 
-def test_a_gap_is_not_drawn_over() -> None:
+def test_sparkline_has_gap_for_missing_minutes() -> None:
     found = sparkline([minute(at, 1.0) for at in (0, 1, 2, 20, 21)], BEGIN, END)
     assert [len(line.split()) for line in found.lines] == [3, 2]
     assert found.lines[0].startswith("0.0,1.0 ")
 
 
-def test_gpus_of_a_row_are_one_line() -> None:
+def test_sparkline_averages_gpus_of_row() -> None:
     found = sparkline([minute(0, 1.0), minute(0, 0.0, "b"), minute(1, 0.5)], BEGIN, END)
     assert found.lines == ("0.0,16.0 2.7,16.0",)
     assert found.words == "last hour: 50 % active in the mean, 50 % at least, 50 % at most"
 
 
-def test_what_lies_before_the_hour_is_left_out_and_nothing_is_said_as_such() -> None:
+def test_sparkline_omits_values_before_last_hour() -> None:
     found = sparkline([minute(-1, 1.0)], BEGIN, END)
     assert (found.lines, found.words) == ((), "nothing was measured in the last hour")
 
 
-def test_headroom_is_that_of_the_gpu_on_which_least_is_left() -> None:
+def test_headroom_is_smallest_free_gpu_memory() -> None:
     assert headroom([use(10, 80), use(78.5, 80)]) == "78 of 80 GB, 2 free on the fullest GPU"
     assert headroom([use(None, 80)]) == "not measured"

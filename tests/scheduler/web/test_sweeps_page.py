@@ -1,4 +1,4 @@
-"""Sweeps as pages, in a real browser over a real pool."""
+"""The pages of sweeps in a real browser over a real pool."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def six_that_report(pool: Pool, clock: FakeClock) -> str:
     return sweep.id
 
 
-async def test_trials_stand_best_first_as_lines_and_as_a_table(
+async def test_trials_are_listed_best_first_with_chart(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     sweep = await six_that_report(pool, clock)
@@ -115,7 +115,7 @@ async def test_trials_stand_best_first_as_lines_and_as_a_table(
     await expect(page).to_have_url(re.compile(f"/sweeps/{sweep}$"))
 
 
-async def test_its_owner_and_an_administrator_with_a_reason_stop_it(
+async def test_sweep_is_stopped_by_owner_or_administrator_with_reason(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     sweep = await six_that_report(pool, clock)
@@ -137,7 +137,7 @@ async def test_its_owner_and_an_administrator_with_a_reason_stop_it(
     assert (await pool.sweeps.stop(SUSAN, sweep, SweepStop())).trials
 
 
-async def test_an_array_has_a_row_for_each_task_by_its_number(
+async def test_array_has_row_per_task_number(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     plan = SweepPlan({TASK: ListedValues([3, 5, 7])}, max_concurrent=2, array=True)

@@ -1,4 +1,4 @@
-"""Tags on the pool's page and on that of a job."""
+"""Tags on the dashboard and on the page of a job."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SUSAN = {"Cookie": "reader=susan"}
 
 
-async def test_jobs_show_their_tags_and_the_queue_is_narrowed_to_one(
-    site: str, staged: StagedPool
-) -> None:
+async def test_job_tags_are_shown_and_filter_queue(site: str, staged: StagedPool) -> None:
     tagged = job("tagged", State.RUNNING, tags=("sweep", "<b>"))
     staged.add(tagged, job("plain", State.RUNNING))
     async with httpx.AsyncClient(base_url=site, headers=SUSAN, trust_env=False) as client:

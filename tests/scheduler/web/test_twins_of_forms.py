@@ -1,4 +1,4 @@
-"""Every form of a page that changes something says what to type in a terminal for the same."""
+"""Each form that changes something shows the equivalent CLI command."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TEMPLATES = Path(web.__file__).parent / "templates"
 
 
 @pytest.mark.parametrize("file", sorted(TEMPLATES.glob("*.html")), ids=lambda file: file.name)
-def test_each_sheet_that_is_filled_in_has_its_command(file: Path) -> None:
+def test_each_form_sheet_shows_cli_command(file: Path) -> None:
     text = file.read_text()
     for sheet in re.findall(r'class="sheet".*?</details>', text, re.DOTALL):
         assert "typed(" in sheet, sheet[:200]
 
 
-def test_a_command_names_what_the_verb_takes_and_quotes_it() -> None:
+def test_cli_command_includes_arguments_and_quotes_them() -> None:
     known = {one.name: one for one in OPERATIONS}
     assert twins.command(known["note_node"], "node-3", text="new fan") == (
         "benchpool node note node-3 --text 'new fan'"

@@ -1,4 +1,4 @@
-"""Use and waste as a page, in a real browser over a real pool whose time a test lets pass."""
+"""The page of use and waste in a real browser, over a real pool with a controlled clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def pool(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Pool]:
 
 
 async def an_afternoon(pool: Pool, clock: FakeClock) -> None:
-    """A bench that is mostly idle, two jobs that compute, and GPUs that nobody takes."""
+    """Record six hours of a mostly idle bench, two computing jobs and free GPUs."""
     clock.pass_s(HOUR)
     lease = await pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
     holders: dict[str, Holder] = {
@@ -99,7 +99,7 @@ async def address(pool: Pool, clock: FakeClock) -> AsyncIterator[str]:
         yield url
 
 
-async def test_pictures_and_tables_say_the_same_and_fit_a_telephone(
+async def test_use_charts_match_tables_and_fit_phone(
     pool: Pool, address: str, browser: Browser
 ) -> None:
     found = await pool.use.report(ADMIN, UseQuery(by=UseBy.PROJECT))
@@ -129,7 +129,7 @@ async def test_pictures_and_tables_say_the_same_and_fit_a_telephone(
     assert len(set(fills)) == len(shown), "two classes look the same"
 
 
-async def test_the_same_is_downloaded_as_csv(address: str, browser: Browser) -> None:
+async def test_use_report_is_downloaded_as_csv(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report?period=1&by=user")
     async with page.expect_download() as coming:
         await page.get_by_role("link", name="CSV").click()
@@ -143,9 +143,7 @@ async def test_the_same_is_downloaded_as_csv(address: str, browser: Browser) -> 
     ]
 
 
-async def test_others_see_themselves_and_choose_another_time(
-    address: str, browser: Browser
-) -> None:
+async def test_user_sees_only_own_use_for_selected_period(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report", reader="joe")
     await expect(page.locator("h1")).to_contain_text("of yourself")
     await page.get_by_role("combobox", name="By").select_option("user")
@@ -157,9 +155,7 @@ async def test_others_see_themselves_and_choose_another_time(
     await expect(page.locator("code").first).to_have_text("benchpool report --from 7d --by user")
 
 
-async def test_what_nobody_held_is_named_to_administrators_alone(
-    address: str, browser: Browser
-) -> None:
+async def test_unheld_gpus_are_named_only_to_administrators(address: str, browser: Browser) -> None:
     for reader, whose in (
         ("ada", "no project: benches, and what nobody held"),
         ("susan", "no project: benches"),
@@ -169,12 +165,12 @@ async def test_what_nobody_held_is_named_to_administrators_alone(
         await expect(row.locator("th")).to_have_text(whose)
 
 
-async def test_a_time_that_is_none_is_said(address: str, browser: Browser) -> None:
+async def test_invalid_report_period_is_rejected(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report?period=2999-01")
     await expect(page.locator("main")).to_contain_text("has not come yet")
 
 
-async def test_how_many_gpus_would_have_been_enough_is_one_button(
+async def test_replay_button_shows_sufficient_gpu_count(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     page = await opened_by(browser, address, "report")
@@ -185,7 +181,7 @@ async def test_how_many_gpus_would_have_been_enough_is_one_button(
     for worker in list(runtime.launched):
         runtime.end(worker, at=clock.now())
         await reached(pool, worker.job, State.SUCCEEDED)
-    # "Name more days", it said: there is a field for them.
+    # The message advises more days, and the page has a field for them.
     await page.get_by_label("Last days").fill("90")
     await page.get_by_role("button", name="Replay").click()
     await expect(page.locator("main")).to_contain_text("of the last 90 days")
@@ -196,7 +192,7 @@ async def test_how_many_gpus_would_have_been_enough_is_one_button(
     await expect(others.get_by_role("button", name="Replay")).to_have_count(0)
 
 
-async def test_what_idle_benches_would_give_back_is_gone_through_by_one_button(
+async def test_idle_bench_replay_shows_reclaimable_gpus(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:
     now = clock.now()

@@ -1,4 +1,4 @@
-"""What pages use of others lies in the wheel as it was published, with its licence."""
+"""Third-party files of the pages are in the wheel as published, with their licences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_scheduler.web.routes import STATIC
 VENDOR = STATIC / "vendor"
 
 
-def test_every_vendored_file_is_named_and_is_what_was_published() -> None:
+def test_vendored_files_match_published_digests() -> None:
     told = {
         f"{one['folder']}/{file}": digest
         for one in json.loads((VENDOR / "manifest.json").read_text())
@@ -26,13 +26,13 @@ def test_every_vendored_file_is_named_and_is_what_was_published() -> None:
     assert found == told
 
 
-def test_each_has_its_licence_beside_it() -> None:
+def test_vendored_files_include_licence() -> None:
     for one in json.loads((VENDOR / "manifest.json").read_text()):
         assert one["licence"] in ("MIT", "BSD-3-Clause", "ISC", "Apache-2.0")
         assert "LICENSE" in one["sha256"]
 
 
-def test_templates_name_only_files_that_there_are() -> None:
+def test_templates_reference_existing_files() -> None:
     templates = Path(STATIC.parent, "templates").glob("*.html")
     named = {
         file for one in templates for file in re.findall(r"static/([\w./-]+)", one.read_text())

@@ -1,4 +1,4 @@
-"""A runtime on a real API server with nodes that kwok answers for."""
+"""Fixtures: a runtime on a real API server with nodes simulated by kwok."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STAGES = Path(__file__).with_name("kwok_stages.yaml")
 
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """The control plane; pods of Jobs run on until a test ends them, instead of ending at once."""
+    """Return the control plane; pods of Jobs run until a test ends them."""
     control_plane.processes.kill("kwok")
     kwok_nodes.start(control_plane.processes, control_plane.access.kubeconfig, STAGES)
     yield control_plane
@@ -36,7 +36,7 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def nodes(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
-    """Three nodes of four GPUs, for one test alone."""
+    """Yield the names of three nodes of four GPUs each."""
     number = next(NUMBERS)
     names = tuple(f"n{number}-{letter}" for letter in "abc")
     for name in names:
@@ -50,7 +50,7 @@ def nodes(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture
 def space(plane: ControlPlane) -> Iterator[str]:
-    """A namespace that demands the restricted pod security standard."""
+    """Yield a namespace that enforces the restricted pod security standard."""
     name = f"jobs-{uuid.uuid4().hex[:8]}"
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     plane.access.create(
@@ -69,7 +69,7 @@ async def stand(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[Stand]:
-    """A runtime that was opened with nothing to expect; its parameter changes settings."""
+    """Yield a runtime that expects no workers; the fixture parameter changes its settings."""
     more = getattr(request, "param", {})
     async with connect(plane.access.kubeconfig) as connection:
         stand = Stand(connection, settings_for(space, **more), tmp_path, nodes)
@@ -91,7 +91,7 @@ COPY agent.pyz /opt/benchpool/agent.pyz
 
 @pytest.fixture(scope="session")
 def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An image with the agent of this tree, on both nodes; jobs run in it too."""
+    """Return an image with the agent of this tree, loaded into both nodes; jobs run in it too."""
     folder = tmp_path_factory.mktemp("agent")
     agent_zipapp.write(folder / "agent.pyz")
     content = hashlib.sha256((folder / "agent.pyz").read_bytes()).hexdigest()[:12]
@@ -101,7 +101,7 @@ def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> s
     return name
 
 
-# Debian 12's PyTorch is older than its Python, in which a flag's zero is no longer listed.
+# PyTorch of Debian 12 predates its Python version, in which iterating a flag skips the zero member.
 LAUNCHERS_DOCKERFILE = """\
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
@@ -115,7 +115,7 @@ RUN apt-get update -q && \\
 
 @pytest.fixture(scope="session")
 def launchers_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An image with Open MPI and PyTorch."""
+    """Return an image with Open MPI and PyTorch."""
     folder = tmp_path_factory.mktemp("launchers")
     (folder / "Dockerfile").write_text(LAUNCHERS_DOCKERFILE)
     name = "benchpool.test/launchers:1"
@@ -125,7 +125,7 @@ def launchers_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def real_space(cluster: Cluster) -> Iterator[pods.Space]:
-    """A namespace on the cluster with real nodes."""
+    """Yield a namespace on the cluster with real nodes."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     with pods.space(cluster, labels) as made:
         yield made
@@ -135,7 +135,7 @@ def real_space(cluster: Cluster) -> Iterator[pods.Space]:
 async def real(
     cluster: Cluster, agent_image: str, real_space: pods.Space, tmp_path: Path
 ) -> AsyncIterator[RealStand]:
-    """A runtime on the two real nodes, whose agents are answered."""
+    """Yield a runtime on the two real nodes that serves their agents."""
     at = (addresses.CONTROL_PLANE, free_port(addresses.CONTROL_PLANE))
     settings = settings_for(
         real_space.name, image=agent_image, agent_image=agent_image, agent_url=url(at)

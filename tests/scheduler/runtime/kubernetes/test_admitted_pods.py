@@ -1,4 +1,4 @@
-"""Pods that others made, shaped as their operators make them, on a real API server."""
+"""Pods of third-party controllers, admitted on a real API server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GROUP = ({names.GROUP_NAME: "g"}, {names.GROUP_SIZE: "2"})
 async def admitting(
     plane: ControlPlane, nodes: tuple[str, ...], space: str, tmp_path: Path
 ) -> AsyncIterator[Stand]:
-    """A runtime that admits the pods of one namespace; nothing adds the gate to them here."""
+    """Yield a runtime that admits the pods of one namespace; no webhook adds the gate to them."""
     team = f"team-{uuid.uuid4().hex[:8]}"
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
     plane.access.create("/api/v1/namespaces", made)
@@ -81,7 +81,7 @@ def deployment(replicas: int) -> dict[str, Any]:
 
 
 async def until_admitted(stand: Stand, *pods: int) -> list[AdmittedWorkload]:
-    """Wait until there are workloads without a problem that have so many pods each."""
+    """Wait for workloads without a problem that have these pod counts, and return them."""
     return await until_async(
         lambda: [one for one in stand.runtime.admits.admitted() if not one.problem],
         holds=lambda found: sorted(len(one.pods) for one in found) == sorted(pods),
@@ -105,7 +105,7 @@ def launches(one: AdmittedWorkload, *nodes: str, attempt: int = 1) -> list[Launc
     ]
 
 
-async def test_pods_of_a_deployment_run_where_each_was_put_and_are_no_foreign_use(
+async def test_deployment_pods_run_on_assigned_node(
     admitting: Stand,
 ) -> None:
     node, team = admitting.nodes[1], team_of(admitting)
@@ -121,7 +121,7 @@ async def test_pods_of_a_deployment_run_where_each_was_put_and_are_no_foreign_us
     await admitting.until_devices("u" * 12)
 
 
-async def test_one_that_is_preempted_is_deleted_and_its_owner_makes_another_that_waits(
+async def test_preempted_pod_is_deleted_and_replacement_waits(
     admitting: Stand,
 ) -> None:
     team = team_of(admitting)
@@ -141,7 +141,7 @@ async def test_one_that_is_preempted_is_deleted_and_its_owner_makes_another_that
     await until_async(another)
 
 
-async def test_a_gang_of_a_job_starts_together(admitting: Stand) -> None:
+async def test_gang_of_job_starts_together(admitting: Stand) -> None:
     team = team_of(admitting)
     spec: dict[str, Any] = {
         "completionMode": "Indexed",
@@ -161,7 +161,7 @@ async def test_a_gang_of_a_job_starts_together(admitting: Stand) -> None:
     await admitting.started(*(one.worker for one in started))
 
 
-async def test_a_restarted_scheduler_finds_them_again(admitting: Stand) -> None:
+async def test_restarted_scheduler_finds_admitted_pods(admitting: Stand) -> None:
     team = team_of(admitting)
     await admitting.connection.create(DEPLOYMENTS, deployment(1), namespace=team)
     (first,) = await until_admitted(admitting, 1)
@@ -176,7 +176,7 @@ async def test_a_restarted_scheduler_finds_them_again(admitting: Stand) -> None:
     assert ended.by is EndedBy.LOST
 
 
-async def test_why_one_waits_is_in_its_annotation(admitting: Stand) -> None:
+async def test_wait_reason_is_pod_annotation(admitting: Stand) -> None:
     team = team_of(admitting)
     await admitting.connection.create(DEPLOYMENTS, deployment(1), namespace=team)
     (first,) = await until_admitted(admitting, 1)

@@ -1,4 +1,4 @@
-"""The scheduler's side for agents: over HTTP, each with the token of its own worker."""
+"""The scheduler's HTTP API for agents, with one token per worker."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from benchpool_support.waiting import until_async
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[ServedAgents]:
-    """A desk that is served."""
+    """Yield an agent API that is served over HTTP."""
     made = ServedAgents(tmp_path)
     yield made
     await made.close()
 
 
-async def test_nobody_is_answered_without_the_token_of_that_very_worker(
+async def test_request_without_worker_token_is_rejected(
     served: ServedAgents,
 ) -> None:
     other = TOKENS.of(WorkerId(WORKER.job, 2, 0))
@@ -40,7 +40,7 @@ async def test_nobody_is_answered_without_the_token_of_that_very_worker(
 
 
 async def statuses_of_all(client: httpx.AsyncClient) -> list[int]:
-    """Ask for everything that agents may ask for; return the statuses."""
+    """Send every request of an agent and return the response statuses."""
     asked = [
         await client.request(method, path, content=b"x" if method != "GET" else b"")
         for method, path in (
@@ -59,7 +59,7 @@ async def statuses_of_all(client: httpx.AsyncClient) -> list[int]:
     return [answer.status_code for answer in asked]
 
 
-async def test_who_has_the_token_of_a_worker_that_ended_changes_nothing_with_it(
+async def test_token_of_ended_worker_is_rejected(
     served: ServedAgents,
 ) -> None:
     async with served.client(WorkerId(WORKER.job, 2, 0)) as client:
@@ -70,7 +70,7 @@ async def test_who_has_the_token_of_a_worker_that_ended_changes_nothing_with_it(
         refused = await client.put("checkpoint", content=b"older")
         assert "Worker 0 of attempt 1 of job jjjjjjjj has ended" in refused.text
     unknown = WorkerId("u" * 26, 1, 0)
-    async with served.client(unknown) as client:  # of a job that was deleted, or never was
+    async with served.client(unknown) as client:  # of a deleted or unknown job
         assert set(await statuses_of_all(client)) == {403}
     kept = served.agent_api.carried(WORKER.job, "checkpoint", 0)
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
@@ -79,7 +79,7 @@ async def test_who_has_the_token_of_a_worker_that_ended_changes_nothing_with_it(
     assert list(served.folders.workers()) == []
 
 
-async def test_a_worker_that_ends_while_its_archive_comes_leaves_none(served: ServedAgents) -> None:
+async def test_archive_of_ended_worker_is_discarded(served: ServedAgents) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"first half "
         async with asyncio.timeout(120):
@@ -94,7 +94,7 @@ async def test_a_worker_that_ends_while_its_archive_comes_leaves_none(served: Se
     assert not list(served.agent_api.carried(WORKER.job, "results", 0).parent.iterdir())
 
 
-async def test_a_notice_arrives_while_the_agent_asks(served: ServedAgents) -> None:
+async def test_notice_reaches_polling_agent(served: ServedAgents) -> None:
     async with served.client() as client:
         asking = asyncio.create_task(client.get("notice", params={"wait_s": 60}))
         await until_async(lambda: served.agent_api.listens(WORKER))
@@ -113,7 +113,7 @@ async def test_a_notice_arrives_while_the_agent_asks(served: ServedAgents) -> No
         assert stronger.json()["kind"] == "cancel"
 
 
-async def test_a_log_goes_on_where_it_is_whoever_sends_what_again(served: ServedAgents) -> None:
+async def test_resent_log_bytes_are_written_once(served: ServedAgents) -> None:
     folder = served.folders.worker(WORKER)
     async with served.client() as client:
         for offset, data, after in ((0, b"hello ", 6), (0, b"hello ", 6), (3, b"lo world", 11)):
@@ -132,7 +132,7 @@ async def test_a_log_goes_on_where_it_is_whoever_sends_what_again(served: Served
     assert log_reader.read(folder, end - 2, 100) == (end - 2, much[-2:])
 
 
-async def test_progress_is_told_and_nonsense_refused(served: ServedAgents) -> None:
+async def test_progress_is_reported_and_invalid_progress_rejected(served: ServedAgents) -> None:
     async with served.client() as client:
         good = {"fraction": 0.5, "text": "half", "metrics": {"loss": 1.5}, "checkpoint_at": 7.0}
         good["runs"] = [["mlflow", "https://joe:pw@ml/"], ["x", "javascript:alert(1)"]]
@@ -145,7 +145,7 @@ async def test_progress_is_told_and_nonsense_refused(served: ServedAgents) -> No
     assert told.runs == (("mlflow", "https://ml/"),)
 
 
-async def test_a_job_reads_its_own_contents_only(served: ServedAgents) -> None:
+async def test_job_reads_only_its_own_contents(served: ServedAgents) -> None:
     async with served.client() as client:
         answer = await client.get(f"objects/{served.bundle.files[0].sha256}")
         assert answer.content == b"print(1)"
@@ -153,13 +153,14 @@ async def test_a_job_reads_its_own_contents_only(served: ServedAgents) -> None:
         assert (await client.get("objects/../../secret")).status_code == 404
 
 
-async def test_what_was_saved_is_fetched_by_the_next_attempt(served: ServedAgents) -> None:
+async def test_saved_checkpoint_is_fetched_by_next_attempt(served: ServedAgents) -> None:
     async with served.client() as client:
         assert (await client.get("checkpoint/0")).status_code == 404
         assert (await client.put("checkpoint", content=b"saved")).status_code == 200
         assert (await client.put("results", content=b"r" * (1 << 20))).status_code == 200
         large = b"x" * ((1 << 20) + 1)
-        # A body that is refused is not read: the caller may see the connection close first.
+        # The body of a rejected request is not read, so the client may see a closed connection
+        # first.
         with suppress(httpx.TransportError):
             assert (await client.put("checkpoint", content=large)).status_code == 413
     async with served.client(WorkerId(WORKER.job, 2, 0)) as client:
@@ -168,7 +169,7 @@ async def test_what_was_saved_is_fetched_by_the_next_attempt(served: ServedAgent
     assert sorted(path.name for path in kept) == ["checkpoint-0.tar", "results-0.tar"]
 
 
-async def test_an_agent_waits_while_the_scheduler_is_away(served: ServedAgents) -> None:
+async def test_agent_retries_while_scheduler_is_unreachable(served: ServedAgents) -> None:
     path = f"{WORKER.job}/{WORKER.attempt}/{WORKER.worker}"
     link = Link(served.url, path, TOKENS.of(WORKER), threading.Event())
     with _silent() as nowhere:
@@ -188,7 +189,7 @@ def _silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}/workers"
 
 
-async def test_values_are_told_and_nonsense_refused(served: ServedAgents) -> None:
+async def test_metrics_are_reported_and_invalid_metrics_rejected(served: ServedAgents) -> None:
     async with served.client() as client:
         good = {"values": [["loss", 0.5, 7.0, 3], ["loss", None, 8.0, None]]}
         assert (await client.post("metrics", json=good)).status_code == 200
@@ -202,7 +203,7 @@ async def test_values_are_told_and_nonsense_refused(served: ServedAgents) -> Non
     assert [(it.value, it.step) for it in told.values] == [(0.5, 3), (None, None)]
 
 
-async def test_what_is_typed_and_printed_comes_once_whoever_asks_or_sends_again(
+async def test_shell_input_and_output_are_delivered_once(
     served: ServedAgents,
 ) -> None:
     async with served.client() as client:

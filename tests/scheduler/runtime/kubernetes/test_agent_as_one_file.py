@@ -1,4 +1,4 @@
-"""The agent is one file that any Python of an image runs, with nothing else installed."""
+"""The agent as one file that runs in any Python of an image without other packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ for name, module in sorted(sys.modules.items()):
 """
 
 
-def test_it_loads_nothing_but_itself_and_the_standard_library(tmp_path: Path) -> None:
+def test_agent_loads_only_standard_library(tmp_path: Path) -> None:
     target = tmp_path / "agent.pyz"
     agent_zipapp.write(target)
     done = subprocess.run(
@@ -38,7 +38,7 @@ def test_it_loads_nothing_but_itself_and_the_standard_library(tmp_path: Path) ->
     assert done.stdout == ""
 
 
-def test_it_brings_along_what_every_job_can_import(tmp_path: Path) -> None:
+def test_agent_archive_includes_job_package(tmp_path: Path) -> None:
     agent_zipapp.write(tmp_path / "agent.pyz")
     with zipfile.ZipFile(tmp_path / "agent.pyz") as own:
         package = Path(own.extract(job_package.NAME, tmp_path))
@@ -57,7 +57,7 @@ def test_it_brings_along_what_every_job_can_import(tmp_path: Path) -> None:
     assert done.stdout.startswith(str(package))
 
 
-def test_the_environment_of_a_command_in_a_pod_names_it_last(tmp_path: Path) -> None:
+def test_job_package_is_last_in_python_path(tmp_path: Path) -> None:
     told = {
         **dict.fromkeys(("job", "url", "checkpoint"), "x"),
         **dict.fromkeys(("cwd", "home", "time_limit_s", "carries"), None),
@@ -72,13 +72,13 @@ def test_the_environment_of_a_command_in_a_pod_names_it_last(tmp_path: Path) -> 
     assert not {"RANK", "WORLD_SIZE", "LOCAL_RANK"} & found.keys()
 
 
-def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+def test_agent_archive_is_reproducible(tmp_path: Path) -> None:
     agent_zipapp.write(tmp_path / "one")
     agent_zipapp.write(tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_it_ends_with_a_sentence_where_it_has_no_order(tmp_path: Path) -> None:
+def test_agent_without_config_exits_with_message(tmp_path: Path) -> None:
     target = tmp_path / "agent.pyz"
     agent_zipapp.write(target)
     done = subprocess.run([sys.executable, "-I", str(target)], capture_output=True, text=True)
@@ -87,7 +87,7 @@ def test_it_ends_with_a_sentence_where_it_has_no_order(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_package_of_jobs_goes_into_a_folder_of_somebody_else(tmp_path: Path) -> None:
+def test_job_package_is_written_into_foreign_folder(tmp_path: Path) -> None:
     theirs = tmp_path / "benchpool"
     theirs.mkdir(mode=0o733)
     theirs.chmod(0o1733)

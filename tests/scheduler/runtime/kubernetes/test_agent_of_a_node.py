@@ -1,5 +1,7 @@
-"""The agent of a node in a real pod: the kubelet's own answers, the kernel's counters, a token of
-the API server; the driver is the library for tests, since the node has no GPU."""
+"""The node agent in a real pod, with the real kubelet, kernel counters and an API server token.
+
+The node has no GPU, so a scripted library replaces the driver.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ BURN = "while True: pass"
 
 
 def gpus(percent: int) -> list[ScriptedGpu]:
-    """The node's GPUs, by the uuids that its device plug-in gives out."""
+    """Return the GPUs of the node with the UUIDs of its device plug-in."""
     return [
         ScriptedGpu(uuid, percent_now=percent, power_mw=200_000, used_mib=1024)
         for uuid in device_plugin.uuids(NODE)
@@ -58,7 +60,7 @@ def gpus(percent: int) -> list[ScriptedGpu]:
 
 @pytest.fixture
 def driver(tmp_path: Path) -> fake_driver.FakeDriver:
-    """A folder of the node with the driver's library."""
+    """Return the driver library, in a folder that the node's containers can read."""
     found = fake_driver.build(tmp_path / "driver")
     for folder in (found.folder, *found.folder.parents):
         if folder.is_relative_to(tmp_path.parents[1]) and folder.owner() == "root":
@@ -68,7 +70,9 @@ def driver(tmp_path: Path) -> fake_driver.FakeDriver:
 
 
 class Scheduler:
-    """As much of a scheduler as an agent needs: who it is, and where its report goes."""
+    """The part of a scheduler that a node agent needs: pod authentication and the report
+    endpoint.
+    """
 
     def __init__(self, reports: NodeReports, tokens: PodTokens) -> None:
         self.reports = reports
@@ -78,7 +82,7 @@ class Scheduler:
         self.statuses: list[int] = []
 
     def serve(self) -> HTTPServer:
-        """Answer agents on the control plane's address."""
+        """Serve agents on the address of the control plane."""
         address = r"/services/benchpool/api/v1/nodes/(?P<node>[^/]+)/report"
         server = HTTPServer(Application([url(address, _Report, {"at": self})]))
         server.add_sockets(bind_sockets(self.port, addresses.CONTROL_PLANE, socket.AF_INET))
@@ -103,7 +107,7 @@ class _Report(RequestHandler):
 
 @pytest.fixture
 def release(cluster: Cluster) -> Iterator[pods.Space]:
-    """The namespace of the release."""
+    """Yield the namespace of the release."""
     with pods.space(cluster) as made:
         yield made
 
@@ -124,7 +128,9 @@ async def scheduler(
 
 
 def objects(release: pods.Space, driver: Path, port: int) -> list[dict[str, Any]]:
-    """The agent as the chart renders it, pinned to one node, told where this scheduler is."""
+    """Return the agent's objects as the chart renders them, pinned to one node and this
+    scheduler.
+    """
     two = cgroups.ROOT / "unified"
     root = (two if two.exists() else cgroups.ROOT) / f"benchpool-{NODE}"
     agent = {
@@ -145,7 +151,7 @@ def objects(release: pods.Space, driver: Path, port: int) -> list[dict[str, Any]
     return [it for it in found if it["kind"] != "NetworkPolicy"]
 
 
-async def test_a_nodes_agent_tells_whose_gpu_does_what_and_what_its_worker_uses(
+async def test_node_agent_reports_gpu_use_by_worker(
     cluster: Cluster,
     release: pods.Space,
     real: RealStand,
@@ -183,17 +189,17 @@ async def test_a_nodes_agent_tells_whose_gpu_does_what_and_what_its_worker_uses(
         return mine is not None and mine.of == worker and mine.activity == percent / 100
 
     await until_async(lambda: look(70))
-    assert set(told) == set(slots)  # every GPU of the node, free ones too
+    assert set(told) == set(slots)  # every GPU of the node, including free GPUs
     assert [it.of for slot, it in told.items() if slot != launch.gpus[0]] == [None] * 3
     assert {it.memory_used_gib for it in told.values()} == {1.0}
 
-    driver.tell(gpus(10))  # the driver says something else, while the agent runs
+    driver.tell(gpus(10))  # the driver reports new values while the agent runs
     await until_async(lambda: look(10))
     await until_async(lambda: enough(used, look(10)))
     busy = sum(it.cpu_s for it in used) / sum(it.span_s for it in used)
     assert 0.05 < busy < (os.cpu_count() or 1) + 0.5, (
         f"{busy} cores"
-    )  # it burns one, on a busy machine
+    )  # it uses one core, on a busy machine
     assert {it.of for it in used} == {worker}
     assert set(scheduler.statuses) == {200}
     assert scheduler.last is not None
@@ -203,6 +209,6 @@ async def test_a_nodes_agent_tells_whose_gpu_does_what_and_what_its_worker_uses(
 
 
 async def enough(used: list[WorkerSample], more: Any) -> bool:
-    """Say whether a worker was measured for some seconds."""
+    """Return whether the samples of a worker cover more than 5 seconds."""
     await more
     return sum(it.span_s for it in used) > 5.0

@@ -1,4 +1,4 @@
-"""From nodes and pods to GPUs: counts that always come out."""
+"""GPUs computed from nodes and pods, with consistent counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def node(gpus: int, healthy: int | None = None, **more: object) -> NodeView:
     foreign=st.integers(0, 20),
     ours=st.sets(st.integers(0, 15)),
 )
-def test_ours_stay_ours_and_the_rest_adds_up(
+def test_slot_states_add_up_and_own_slots_stay_usable(
     capacity: int, lost: int, foreign: int, ours: set[int]
 ) -> None:
     lost = min(lost, capacity)
@@ -58,7 +58,7 @@ def test_ours_stay_ours_and_the_rest_adds_up(
     assert states[DeviceState.FOREIGN] == min(foreign, rest - min(lost, rest))
 
 
-def test_slices_are_gpus_of_their_own() -> None:
+def test_mig_slices_are_separate_gpus() -> None:
     sliced = node(
         1,
         capacity={GPU_RESOURCE: 1.0, MIG: 2.0},
@@ -79,7 +79,7 @@ def test_slices_are_gpus_of_their_own() -> None:
     ]
 
 
-def test_a_node_that_turned_a_pod_away_is_left_alone_but_for_what_runs_there() -> None:
+def test_free_slots_of_refusing_node_are_broken() -> None:
     held = GpuHolders(frozenset({"n/0"}), {})
     found = devices([node(2)], held, SteadyCount(0.0), 0.0, refused={"n": "no room"})
     assert [(d.state, d.note) for d in found] == [
@@ -88,7 +88,7 @@ def test_a_node_that_turned_a_pod_away_is_left_alone_but_for_what_runs_there() -
     ]
 
 
-def test_a_taint_counts_unless_our_pods_bear_it() -> None:
+def test_taint_blocks_node_unless_tolerated() -> None:
     tainted = node(1, taints=(("nvidia.com/gpu", "present", "NoSchedule"),))
     bears = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
     assert why_not(tainted, bears) is None

@@ -1,4 +1,4 @@
-"""Folders on their way through the scheduler: what goes in comes out, and nothing else."""
+"""Archives of folders that pass through the scheduler: round trip, limits and safety."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.runtime.kubernetes.agent import archives
 MOST = 1 << 20
 
 
-def test_what_is_packed_is_laid_out_again(tmp_path: Path) -> None:
+def test_packed_folder_is_unpacked_unchanged(tmp_path: Path) -> None:
     source, target, packed = tmp_path / "source", tmp_path / "target", tmp_path / "packed"
     (source / "deep" / "er").mkdir(parents=True)
     (source / "deep" / "er" / "weights").write_bytes(b"1" * 1000)
@@ -34,13 +34,13 @@ def test_what_is_packed_is_laid_out_again(tmp_path: Path) -> None:
     assert not (target / "link").exists()
 
 
-def test_an_empty_folder_is_not_sent(tmp_path: Path) -> None:
+def test_empty_folder_is_not_sent(tmp_path: Path) -> None:
     (tmp_path / "source" / "empty").mkdir(parents=True)
     assert archives.pack(str(tmp_path / "source"), str(tmp_path / "packed"), MOST, "x") == 0
 
 
 @pytest.mark.parametrize(("count", "length"), [(1, MOST + 1), (1500, 1)])
-def test_too_much_is_told_with_the_limit(tmp_path: Path, count: int, length: int) -> None:
+def test_oversized_folder_is_rejected_with_limit(tmp_path: Path, count: int, length: int) -> None:
     source = tmp_path / "source"
     source.mkdir()
     for number in range(count):
@@ -50,7 +50,7 @@ def test_too_much_is_told_with_the_limit(tmp_path: Path, count: int, length: int
 
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
-def test_nothing_leads_outside(tmp_path: Path, name: str) -> None:
+def test_archive_paths_stay_inside_target(tmp_path: Path, name: str) -> None:
     packed, target = tmp_path / "packed", tmp_path / "in" / "target"
     target.mkdir(parents=True)
     with tarfile.open(packed, "w") as tar:
@@ -71,9 +71,7 @@ def test_nothing_leads_outside(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["compressed", "sparse", "something else"])
-def test_what_is_no_archive_of_ours_is_refused_before_anything_is_laid_out(
-    tmp_path: Path, kind: str
-) -> None:
+def test_invalid_archive_is_rejected_before_unpacking(tmp_path: Path, kind: str) -> None:
     packed, target = tmp_path / "packed", tmp_path / "target"
     target.mkdir()
     sparse = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": "0,1,1048576,0"}
@@ -97,7 +95,7 @@ def test_what_is_no_archive_of_ours_is_refused_before_anything_is_laid_out(
         (("b" * 200 + "/") * 12 + "weights", "path of 2419 bytes and 2048 are allowed"),
     ],
 )
-def test_archive_of_deep_folders_is_refused_before_anything_is_laid_out(
+def test_archive_of_deep_folders_is_rejected_before_unpacking(
     tmp_path: Path, name: str, why: str
 ) -> None:
     packed, target = tmp_path / "packed", tmp_path / "target"
@@ -110,7 +108,7 @@ def test_archive_of_deep_folders_is_refused_before_anything_is_laid_out(
     assert not list(target.iterdir())
 
 
-def test_archive_of_nested_headers_is_refused(tmp_path: Path) -> None:
+def test_archive_of_nested_headers_is_rejected(tmp_path: Path) -> None:
     header = tarfile.TarInfo("././@LongLink")
     header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2
     packed = tmp_path / "packed"

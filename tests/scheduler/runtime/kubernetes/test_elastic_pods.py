@@ -1,4 +1,4 @@
-"""Workers come to a running job and go from it singly (R10, R18)."""
+"""Elastic jobs on Kubernetes: single workers join and leave a running job (R10, R18)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_support.pods import Stand, launches, pause
 pytestmark = pytest.mark.kubernetes
 
 
-async def test_a_job_grows_while_it_runs(stand: Stand) -> None:
+async def test_running_job_grows(stand: Stand) -> None:
     a, b, c = stand.nodes
     (first,) = await stand.run(launches([(a, (0,))]))
     more = launches([(a, (0,)), (b, (0,)), (c, (3,))], job=first.job)[1:]
@@ -28,7 +28,7 @@ async def test_a_job_grows_while_it_runs(stand: Stand) -> None:
     assert {"order", "token-0", "token-1", "token-2"} == set(secret["data"])
 
 
-async def test_any_worker_may_go_and_the_others_stay(stand: Stand) -> None:
+async def test_single_worker_stops_while_rest_stay(stand: Stand) -> None:
     a, b, c = stand.nodes
     workers = await stand.run(launches([(a, (0,)), (b, (0,)), (c, (0,))]))
     await stand.runtime.stop(workers[1], pause(1.0))
@@ -37,7 +37,7 @@ async def test_any_worker_may_go_and_the_others_stay(stand: Stand) -> None:
     await stand.until_on(workers[0].job, [a, c])
 
 
-async def test_a_job_grows_again_after_it_shrank_and_its_scheduler_restarted(
+async def test_shrunken_job_grows_after_scheduler_restart(
     stand: Stand,
 ) -> None:
     a, b, c = stand.nodes
@@ -51,7 +51,7 @@ async def test_a_job_grows_again_after_it_shrank_and_its_scheduler_restarted(
     await after.until_on(first.job, [a, c])
 
 
-async def test_a_job_grows_again_after_one_that_was_to_join_it_was_never_made(
+async def test_job_grows_after_lost_worker_was_never_created(
     stand: Stand,
 ) -> None:
     a, b, c = stand.nodes

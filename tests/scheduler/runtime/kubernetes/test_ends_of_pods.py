@@ -1,4 +1,4 @@
-"""How workers end, as the API server tells it."""
+"""Worker ends as the API server reports them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kubernetes
 
 
 async def end(stand: Stand, worker: WorkerId, code: int, **said: str) -> None:
-    """Let the pod of a worker end."""
+    """End the pod of a worker with an exit code."""
     pod = (await stand.pods(worker.job))[worker.worker]
     notes = {"tests/exit": str(code)} | {f"tests/{key}": text for key, text in said.items()}
     await stand.connection.patch(
@@ -27,14 +27,14 @@ async def end(stand: Stand, worker: WorkerId, code: int, **said: str) -> None:
     )
 
 
-async def test_the_exit_code_is_that_of_the_container(stand: Stand) -> None:
+async def test_exit_code_is_taken_from_container(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     await end(stand, worker, 3)
     (told,) = await stand.ended(worker)
     assert (told.exit_code, told.by) == (3, EndedBy.ITSELF)
 
 
-async def test_the_last_words_of_the_agent_go_before_what_the_cluster_saw(stand: Stand) -> None:
+async def test_agent_termination_message_overrides_pod_status(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     words = {"exit_code": None, "by": "time-limit", "text": "it took too long", "ended": 17.0}
     await end(stand, worker, 1, message=json.dumps(words))
@@ -43,7 +43,7 @@ async def test_the_last_words_of_the_agent_go_before_what_the_cluster_saw(stand:
     assert told.text == "it took too long"
 
 
-async def test_running_out_of_memory_is_told_with_what_to_do(stand: Stand) -> None:
+async def test_out_of_memory_end_is_reported(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     await end(stand, worker, 137, reason="OOMKilled")
     (told,) = await stand.ended(worker)
@@ -51,7 +51,7 @@ async def test_running_out_of_memory_is_told_with_what_to_do(stand: Stand) -> No
     assert "memory" in str(told.text)
 
 
-async def test_a_failed_worker_takes_no_other_with_it(stand: Stand) -> None:
+async def test_failed_worker_leaves_gang_members_running(stand: Stand) -> None:
     a, b, _ = stand.nodes
     first, second = await stand.run(launches([(a, (0,)), (b, (0,))]))
     await end(stand, first, 1)
@@ -63,7 +63,7 @@ async def test_a_failed_worker_takes_no_other_with_it(stand: Stand) -> None:
     assert told.exit_code == 0
 
 
-async def test_a_pod_that_somebody_deletes_is_lost(stand: Stand) -> None:
+async def test_pod_deleted_externally_is_lost(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     (pod,) = await stand.pods(worker.job)
     await stand.connection.delete(
@@ -74,9 +74,7 @@ async def test_a_pod_that_somebody_deletes_is_lost(stand: Stand) -> None:
     assert "deleted its pod" in str(told.text)
 
 
-async def test_pods_of_a_node_that_is_taken_away_are_lost(
-    stand: Stand, plane: ControlPlane
-) -> None:
+async def test_pods_of_removed_node_are_lost(stand: Stand, plane: ControlPlane) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     kwok_nodes.remove(plane.access, stand.nodes[0])
     (told,) = await stand.ended(worker)
@@ -84,7 +82,7 @@ async def test_pods_of_a_node_that_is_taken_away_are_lost(
 
 
 @pytest.mark.parametrize("stand", [{"keep_ended_s": 0.0}], indirect=True)
-async def test_what_an_ended_attempt_left_goes_after_a_while(stand: Stand) -> None:
+async def test_objects_of_ended_attempt_are_deleted(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     await end(stand, worker, 0)
     await stand.ended(worker)

@@ -1,4 +1,4 @@
-"""Workers become pods behind our gate, pinned to the chosen nodes and opened together (R10)."""
+"""Workers as gated pods, pinned to the selected nodes and opened together (R10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_support.pods import Stand, launches, pause
 pytestmark = pytest.mark.kubernetes
 
 
-async def test_a_gang_runs_on_the_nodes_that_were_chosen(stand: Stand) -> None:
+async def test_gang_runs_on_selected_nodes(stand: Stand) -> None:
     a, b, c = stand.nodes
     gang = launches([(c, (0, 1)), (a, (2, 3)), (b, (0, 1))])
     workers = await stand.run(gang)
@@ -22,7 +22,7 @@ async def test_a_gang_runs_on_the_nodes_that_were_chosen(stand: Stand) -> None:
     assert not any(pod["spec"].get("schedulingGates") for pod in pods)
 
 
-async def test_no_gate_opens_before_the_whole_gang_is_there(stand: Stand) -> None:
+async def test_gates_stay_closed_until_gang_is_complete(stand: Stand) -> None:
     a, b, _ = stand.nodes
     first, second = launches([(a, (0,)), (b, (0,))])
     await stand.start([first])
@@ -33,7 +33,7 @@ async def test_no_gate_opens_before_the_whole_gang_is_there(stand: Stand) -> Non
     await stand.started(first.worker, second.worker)
 
 
-async def test_a_paused_worker_ends_and_frees_its_place(stand: Stand) -> None:
+async def test_paused_worker_ends_and_frees_its_gpus(stand: Stand) -> None:
     a, b, _ = stand.nodes
     workers = await stand.run(launches([(a, (0, 1, 2, 3)), (b, (0, 1, 2, 3))]))
     for worker in workers:
@@ -44,7 +44,7 @@ async def test_a_paused_worker_ends_and_frees_its_place(stand: Stand) -> None:
     await stand.run(again)
 
 
-async def test_starting_twice_starts_once(stand: Stand) -> None:
+async def test_repeated_start_starts_worker_once(stand: Stand) -> None:
     a, _, _ = stand.nodes
     once = launches([(a, (0,))])
     (worker,) = await stand.run(once)

@@ -1,4 +1,4 @@
-"""GPUs as slots of nodes: whose they are, and which of them may be given (R1)."""
+"""GPUs as slots of nodes: their holders, and which slots can be assigned (R1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kubernetes
 
 
 async def foreign(stand: Stand, node: str, gpus: int) -> str:
-    """Run a pod that is not ours."""
+    """Run a pod that benchpool did not create."""
     name = random_name("foreign")
     secure = {
         "allowPrivilegeEscalation": False,
@@ -47,11 +47,11 @@ async def foreign(stand: Stand, node: str, gpus: int) -> str:
 
 
 async def facts_of(stand: Stand, name: str) -> NodeFacts:
-    """Return what is known of a node."""
+    """Return the facts of a node."""
     return next(node for node in await stand.runtime.nodes() if node.name == name)
 
 
-async def test_foreign_pods_take_slots_that_are_not_ours(stand: Stand) -> None:
+async def test_foreign_pods_occupy_free_slots(stand: Stand) -> None:
     a, *_ = stand.nodes
     await stand.run(launches([(a, (2, 3))]))
     name = await foreign(stand, a, 1)
@@ -61,7 +61,7 @@ async def test_foreign_pods_take_slots_that_are_not_ours(stand: Stand) -> None:
     await stand.until_devices("uuuu" + "uuuuuuuu")
 
 
-async def test_gpus_that_others_hold_by_device_claims_are_not_ours(stand: Stand) -> None:
+async def test_gpus_of_device_claims_are_foreign(stand: Stand) -> None:
     a, *_ = stand.nodes
     request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}
     claim = {
@@ -87,7 +87,7 @@ async def test_gpus_that_others_hold_by_device_claims_are_not_ours(stand: Stand)
     await stand.until_devices("u" * 12)
 
 
-async def test_a_cluster_without_device_claims_is_followed_all_the_same(stand: Stand) -> None:
+async def test_cluster_without_device_claims_is_watched(stand: Stand) -> None:
     kind = kinds.DEVICE_CLAIMS
     kinds.DEVICE_CLAIMS = replace(kind, version="v0")
     try:
@@ -97,7 +97,7 @@ async def test_a_cluster_without_device_claims_is_followed_all_the_same(stand: S
     await other.until_devices("u" * 12)
 
 
-async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
+async def test_cordoned_or_tainted_node_is_not_ready_with_reason(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, b, _ = stand.nodes
@@ -111,7 +111,7 @@ async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
     assert "repair=yes:NoExecute" in str((await facts_of(stand, b)).note)
 
 
-async def test_that_a_node_changed_is_heard_of_and_its_heartbeats_are_not(
+async def test_node_change_is_reported_and_heartbeat_ignored(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, *_ = stand.nodes
@@ -132,13 +132,11 @@ async def test_that_a_node_changed_is_heard_of_and_its_heartbeats_are_not(
         await stand.connection.get(kinds.NODES, a)
     plane.access.patch(path, {"spec": {"unschedulable": True}})
     await asyncio.wait_for(counting, 120)
-    assert told < 15  # what others do on the nodes meanwhile
+    assert told < 15  # changes by other pods on the nodes
     assert {device.note for device in (await stand.devices())[:4]} == {f"{a} is cordoned"}
 
 
-async def test_a_lost_device_is_broken_after_a_dip_would_be_over(
-    stand: Stand, plane: ControlPlane
-) -> None:
+async def test_lost_device_is_broken_after_delay(stand: Stand, plane: ControlPlane) -> None:
     a, *_ = stand.nodes
     status = f"{kwok_nodes.NODES}/{a}/status"
     plane.access.patch(status, {"status": {"allocatable": {"nvidia.com/gpu": "3"}}})
@@ -146,7 +144,7 @@ async def test_a_lost_device_is_broken_after_a_dip_would_be_over(
     assert "3 of its 4" in str(devices[3].note)
 
 
-async def test_a_short_dip_is_no_loss(stand: Stand, plane: ControlPlane) -> None:
+async def test_short_capacity_dip_is_ignored(stand: Stand, plane: ControlPlane) -> None:
     a, *_ = stand.nodes
     status = f"{kwok_nodes.NODES}/{a}/status"
     gone = {"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}
@@ -167,11 +165,11 @@ def _seen(stand: Stand, name: str) -> NodeView:
     return next(node for node in stand.runtime.seen_nodes if node.name == name)
 
 
-async def test_pods_of_ours_that_nobody_expects_hold_their_gpus_until_they_are_gone(
+async def test_unexpected_own_pods_hold_gpus_until_deleted(
     stand: Stand, plane: ControlPlane
 ) -> None:
     await stand.run(launches([(stand.nodes[0], (0, 1))]))
-    plane.processes.freeze("kwok")  # its pods are deleted, and go when it says so
+    plane.processes.freeze("kwok")  # its pods are deleted, and leave after the thaw
     try:
         after = await stand.restarted([])
         found = await after.devices()

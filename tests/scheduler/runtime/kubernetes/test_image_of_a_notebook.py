@@ -1,4 +1,4 @@
-"""A job from a notebook runs in the image that the notebook runs, whatever its tag will mean."""
+"""A job from a notebook runs the image digest of the notebook, even if the tag moves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_support.waiting import until_async
 A, B = "a" * 64, "b" * 64
 
 
-def test_the_digest_of_the_running_notebook_takes_the_place_of_the_tag() -> None:
+def test_image_tag_is_replaced_by_running_digest() -> None:
     for image, started, found in (
         ("lab/nb:1", f"docker.io/lab/nb@sha256:{A}", f"lab/nb@sha256:{A}"),
         ("python", f"docker.io/library/python@sha256:{A}", f"python@sha256:{A}"),
@@ -28,12 +28,12 @@ def test_the_digest_of_the_running_notebook_takes_the_place_of_the_tag() -> None
 @pytest.mark.parametrize(
     "started",
     [
-        f"sha256:{A}",  # what containerd says of an image that came from no registry
-        f"docker.io/library/import-2026-11-21@sha256:{A}",  # what `kind load` makes of one
-        f"quay.io/lab/nb@sha256:{A}",  # known by another registry, whose keys jobs may not have
+        f"sha256:{A}",  # containerd's ID of an image without a registry
+        f"docker.io/library/import-2026-11-21@sha256:{A}",  # the name that `kind load` gives
+        f"quay.io/lab/nb@sha256:{A}",  # of another registry, whose credentials jobs may lack
     ],
 )
-def test_an_image_that_no_registry_of_its_name_knows_keeps_its_tag_and_says_why(
+def test_image_without_registry_digest_keeps_tag_with_reason(
     started: str,
 ) -> None:
     found = pin("lab/nb:1", "susan", [ImageView("susan", "lab/nb:1", started)])
@@ -41,7 +41,7 @@ def test_an_image_that_no_registry_of_its_name_knows_keeps_its_tag_and_says_why(
     assert found.why.startswith("it was loaded into the node of the notebook")
 
 
-def test_what_is_not_known_for_certain_stays_as_it_was_named() -> None:
+def test_ambiguous_or_unknown_image_is_unchanged() -> None:
     mine = ImageView("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{A}")
     newer = ImageView("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{B}")
     assert pin("lab/nb:1", "joe", [mine]).why == "no running notebook of joe has this image"
@@ -53,9 +53,7 @@ def test_what_is_not_known_for_certain_stays_as_it_was_named() -> None:
 
 
 @pytest.mark.kubernetes
-async def test_the_runtime_knows_what_the_kubelet_says_a_notebook_runs(
-    stand: Stand, plane: ControlPlane
-) -> None:
+async def test_runtime_reads_notebook_image_from_kubelet(stand: Stand, plane: ControlPlane) -> None:
     space = stand.settings.namespace
     confined = {
         "allowPrivilegeEscalation": False,

@@ -1,4 +1,4 @@
-"""What a kubelet says of the image that a notebook runs, and a job in that very image."""
+"""The image of a notebook as the kubelet reports it, and a job in that image."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT = "import time; time.sleep(120)"
 
 
 def ctr(cluster: Cluster, node: int, *words: str) -> str:
-    """Ask the container runtime of a node."""
+    """Run ``ctr`` on a node and return its output."""
     command = ["ctr", "--address", str(cluster.nodes[node].socket), "--namespace", "k8s.io"]
     command += ["--connect-timeout", CONNECT_TIMEOUT]
     return subprocess.run(
@@ -30,7 +30,7 @@ def ctr(cluster: Cluster, node: int, *words: str) -> str:
 
 
 def digest_of(cluster: Cluster, image: str) -> str:
-    """Return the digest that the nodes have an image by."""
+    """Return the digest of an image on the nodes."""
     (row,) = [
         line.split() for line in ctr(cluster, 0, "list").splitlines() if line.startswith(image)
     ]
@@ -38,7 +38,7 @@ def digest_of(cluster: Cluster, image: str) -> str:
 
 
 def notebook(name: str, image: str) -> dict[str, Any]:
-    """Return a notebook pod of susan's."""
+    """Return a notebook pod of user susan."""
     pod = pods.python_pod(name, WAIT, node="node-1", labels={WHOSE: "susan"})
     pod["metadata"]["annotations"] = {WHOSE: "susan"}
     (container,) = pod["spec"]["containers"]
@@ -55,11 +55,11 @@ CONFINED = {
 }
 
 
-async def test_a_job_runs_by_the_digest_that_the_notebooks_kubelet_names(
+async def test_job_runs_digest_reported_by_kubelet(
     real: RealStand, real_space: pods.Space, cluster: Cluster, agent_image: str
 ) -> None:
     image = agent_image
-    # Loaded into the nodes by hand, as here, an image has no digest that others could pull.
+    # An image that was loaded into the nodes by hand has no digest that another node can pull.
     real_space.run(notebook("loaded", image))
 
     async def known() -> bool:
@@ -70,7 +70,7 @@ async def test_a_job_runs_by_the_digest_that_the_notebooks_kubelet_names(
     assert (found.image, found.why[:24]) == (image, "it was loaded into the n")
     real_space.cluster.access.delete(real_space.path("pods", "loaded"), 0)
 
-    # With a digest of its repository, as every pull leaves one behind, it has.
+    # A pulled image has a digest of its repository.
     pulled = f"{image.rpartition(':')[0]}@{digest_of(cluster, image)}"
     for node in range(2):
         ctr(cluster, node, "tag", "--force", image, pulled)

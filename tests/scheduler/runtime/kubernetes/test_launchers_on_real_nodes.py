@@ -1,4 +1,4 @@
-"""Gangs over real nodes by the launchers that people use, with the documented examples."""
+"""Gangs over real nodes with common launchers and the documented examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_support.pods import launches, pause
 from benchpool_support.real_pods import Bundle, RealStand
 
-# Their image takes some hundred packages of Debian: a slow network is no failure.
+# The image installs about a hundred Debian packages, so the timeout allows for a slow network.
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -20,9 +20,7 @@ PLACES = [("node-1", (0, 1)), ("node-2", (0, 1))]
 STEPS = 800
 
 
-async def test_mpirun_runs_over_all_workers_of_a_gang(
-    real: RealStand, launchers_image: str
-) -> None:
+async def test_mpirun_uses_all_workers_of_gang(real: RealStand, launchers_image: str) -> None:
     bundle = Bundle(over_mpi_py=(EXAMPLES / "over_mpi.py").read_text())
     real.bundle.add(bundle)
     say = "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"
@@ -43,7 +41,7 @@ async def test_mpirun_runs_over_all_workers_of_a_gang(
 
 
 def torch_bundle() -> Bundle:
-    """Return the example, and the one package that it needs besides PyTorch."""
+    """Return the example and the only package that it needs besides PyTorch."""
     checkpoint = ROOT / "extension" / "benchpool" / "checkpoint"
     texts = {
         f"benchpool/checkpoint/{path.name}": path.read_text() for path in checkpoint.glob("*.py")
@@ -55,7 +53,7 @@ def torch_bundle() -> Bundle:
 async def train(
     real: RealStand, bundle: Bundle, image: str, attempt: int = 1, job: str | None = None
 ) -> list[WorkerId]:
-    """Begin an attempt of the example on four GPUs of two nodes."""
+    """Start an attempt of the example on four GPUs of two nodes."""
     gang = launches(
         PLACES,
         job=job,
@@ -67,7 +65,7 @@ async def train(
     return await real.run(gang)
 
 
-async def test_torchrun_trains_over_all_gpus_of_a_gang_and_goes_on_exactly_where_it_was_paused(
+async def test_paused_torchrun_job_resumes_from_exact_step(
     real: RealStand, launchers_image: str
 ) -> None:
     bundle = torch_bundle()
@@ -94,6 +92,6 @@ async def test_torchrun_trains_over_all_gpus_of_a_gang_and_goes_on_exactly_where
 
 
 def trained(log: str) -> str:
-    """Return the line in which rank 0 says what came out."""
+    """Return the log line with the result of rank 0."""
     (line,) = (line for line in log.splitlines() if line.startswith("trained: "))
     return line

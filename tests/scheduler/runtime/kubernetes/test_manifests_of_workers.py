@@ -1,4 +1,4 @@
-"""What the API server is given: bounded, the same for the same launch, and restricted."""
+"""Manifests for the API server: bounded, deterministic for a launch, and restricted."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def job_of(launch: Launch) -> dict[str, Any]:
 
 
 def order_of(launch: Launch, index: int = 0) -> AgentConfig:
-    """Return what an agent reads."""
+    """Return the configuration that an agent reads."""
     packed = agent_config.pack(agent_config.agent_config(launch, SETTINGS))
     return AgentConfig(gzip.decompress(packed), index, "token")
 
 
-def test_a_worker_asks_for_what_it_was_given() -> None:
+def test_worker_requests_assigned_resources() -> None:
     (launch,) = launches([("n0", (0, 1))], cpus=6.5, memory_gib=24.0, image="susan@sha256:1")
     (container,) = job_of(launch)["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "susan@sha256:1"
@@ -52,7 +52,7 @@ def test_a_worker_asks_for_what_it_was_given() -> None:
     }
 
 
-def test_a_slice_is_asked_for_by_its_own_name() -> None:
+def test_mig_slice_is_requested_by_resource_name() -> None:
     (launch,) = launches(
         [("n0", ())],
     )
@@ -61,7 +61,7 @@ def test_a_slice_is_asked_for_by_its_own_name() -> None:
     assert container["resources"]["limits"] == {"nvidia.com/mig-1g.10gb": "1"}
 
 
-def test_a_home_volume_is_mounted_and_keeps_the_checkpoint() -> None:
+def test_home_volume_is_mounted_and_holds_checkpoint() -> None:
     (launch,) = launches(
         [("n0", (0,))],
         claim="home-susan",
@@ -79,7 +79,7 @@ def test_a_home_volume_is_mounted_and_keeps_the_checkpoint() -> None:
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
-def test_names_of_people_change_nothing_but_annotations(user: str, project: str) -> None:
+def test_user_and_project_names_change_only_annotations(user: str, project: str) -> None:
     own = {"BENCHPOOL_USER": user, "BENCHPOOL_PROJECT": project}
     plain = Launch(WorkerId("j" * 26, 1, 0), ("true",), {}, ("n0/0",), None, nodes=("n0",))
     named = Launch(WorkerId("j" * 26, 1, 0), ("true",), own, ("n0/0",), None, nodes=("n0",))
@@ -101,7 +101,7 @@ def test_placements_read_back_as_they_were_written(places: list[tuple[str, int]]
     assert manifests.placements(text) == given_
 
 
-def test_too_many_files_are_refused_with_the_number() -> None:
+def test_too_many_files_are_rejected_with_reason() -> None:
     files = tuple(
         SnapshotEntry(f"file-{number}", hashlib.sha256(b"%d" % number).hexdigest())
         for number in range(60_000)
@@ -113,7 +113,7 @@ def test_too_many_files_are_refused_with_the_number() -> None:
 
 @pytest.mark.parametrize("gpus", [(), (0,), (0, 1, 2)])
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_gang_finds_the_same_words_as_on_a_workstation(
+def test_gang_environment_matches_workstation(
     gpus: tuple[int, ...], workers: int, tmp_path: Path
 ) -> None:
     gang = launches([("n0", gpus)] * workers)
@@ -127,7 +127,7 @@ def test_a_gang_finds_the_same_words_as_on_a_workstation(
         assert here["MASTER_ADDR"] == here["PET_MASTER_ADDR"] == expected
 
 
-def test_a_gang_is_told_when_its_workers_have_checkpoint_folders_of_their_own() -> None:
+def test_gang_environment_marks_separate_checkpoint_folders() -> None:
     on_two = [("n0", (0,)), ("n1", (0,))]
     for gang, apart in (
         (launches(on_two), True),
@@ -138,7 +138,7 @@ def test_a_gang_is_told_when_its_workers_have_checkpoint_folders_of_their_own() 
         assert ("BENCHPOOL_CHECKPOINT_SHARED" in found) == apart
 
 
-def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> None:
+def test_only_image_variables_reach_command() -> None:
     (launch,) = launches([("n0", (0,))])
     image = {
         "PATH": "/opt/conda/bin",
@@ -159,7 +159,7 @@ def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> Non
     )
 
 
-def test_the_secret_holds_what_the_agents_read() -> None:
+def test_secret_contains_config_and_worker_tokens() -> None:
     gang = launches([("n0", (0,)), ("n1", (0,))])
     packed = agent_config.pack(agent_config.agent_config(gang[0], SETTINGS))
     body = manifests.secret(gang[0], "uid", packed, {0: "zero", 1: "one"}, 7)
@@ -168,19 +168,17 @@ def test_the_secret_holds_what_the_agents_read() -> None:
     assert "zero" not in json.dumps(job_of(gang[0]))
 
 
-# ------------------------------------------------------------------ clusters that know gangs
+# ------------------------------------------------------------------ gang scheduling hints
 
 
-def test_nothing_is_said_of_gangs_so_that_the_cluster_holds_back_no_worker() -> None:
+def test_manifest_has_no_scheduling_group_by_default() -> None:
     job = job_of(launches([("n0", (0,)), ("n1", (0,))])[0])["spec"]
     assert "scheduling" not in job
     assert "schedulingGroup" not in job["template"]["spec"]
 
 
 @pytest.mark.parametrize(("workers", "said"), [(1, False), (2, True)])
-def test_a_gang_is_bound_and_pushed_out_together_where_that_is_asked_for(
-    workers: int, said: bool
-) -> None:
+def test_gang_hints_set_scheduling_policy(workers: int, said: bool) -> None:
     launch, *_ = launches([(f"n{index}", (0,)) for index in range(workers)])
     places = [manifests.placement(node, launch.gpus) for node in launch.nodes]
     settings = settings_for("jobs", workload_hints=GangHints())
@@ -192,7 +190,7 @@ def test_a_gang_is_bound_and_pushed_out_together_where_that_is_asked_for(
     assert job.get("scheduling") == (wanted if said else None)
 
 
-def test_a_pod_that_the_cluster_has_put_into_a_group_is_read_and_opened_as_any_other() -> None:
+def test_pod_in_pod_group_is_read_and_opened() -> None:
     plain: dict[str, Any] = {
         "metadata": {
             "name": "bp-x-1-0",
@@ -217,7 +215,7 @@ def test_a_pod_that_the_cluster_has_put_into_a_group_is_read_and_opened_as_any_o
     assert set(opened["spec"]) == {"schedulingGates", "affinity"}, "the group is immutable"
 
 
-def test_the_port_of_a_service_is_open_to_the_scheduler_alone() -> None:
+def test_service_port_accepts_only_scheduler() -> None:
     (launch,) = launches([("n0", (0,))], serves=8000)
     labels = {"app.kubernetes.io/component": "scheduler"}
     settings = settings_for("jobs", scheduler_namespace="bp", scheduler_labels=labels)

@@ -1,4 +1,4 @@
-"""Notebook pods wait behind the same gate for the GPUs of their lease."""
+"""Notebook pods wait behind the admission gate for the GPUs of their lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ZONE = {"key": "type", "operator": "In", "values": ["kwok"]}
 
 
 def notebook(**metadata: Any) -> dict[str, Any]:
-    """Return a notebook pod as a spawner makes it: with an affinity of its own."""
+    """Return a notebook pod as a spawner creates it, with its own affinity."""
     terms = [{"matchExpressions": [ZONE]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     confined = {
@@ -45,9 +45,7 @@ def notebook(**metadata: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"annotations": {"hub": "susan"}}])
-async def test_a_notebook_begins_on_the_node_of_its_lease(
-    stand: Stand, metadata: dict[str, Any]
-) -> None:
+async def test_notebook_starts_on_node_of_its_lease(stand: Stand, metadata: dict[str, Any]) -> None:
     node, space = stand.nodes[1], stand.settings.namespace
     await stand.runtime.hold(LEASE, (f"{node}/2",))
     await stand.connection.create(kinds.PODS, notebook(**metadata), namespace=space)
@@ -61,7 +59,7 @@ async def test_a_notebook_begins_on_the_node_of_its_lease(
     assert term["matchFields"][0]["values"] == [node]
 
 
-async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> None:
+async def test_later_lease_opens_waiting_notebook_pod(stand: Stand) -> None:
     node, space = stand.nodes[0], stand.settings.namespace
     body = notebook()
     body["spec"]["schedulingGates"] = [{"name": names.ADMISSION_GATE}]
@@ -70,7 +68,7 @@ async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> No
     await stand.runtime.hold(LEASE, (f"{node}/0",))
     pod = await stand.until_pod("jupyter-susan", lambda it: it["status"]["phase"] == "Running")
     assert pod["spec"]["nodeName"] == node
-    # kube-scheduler and kubelet have written since, and the API server keeps no book of it.
+    # kube-scheduler and kubelet have written since, but the API server keeps no managed fields.
     assert not pod["metadata"].get("managedFields")
     stand.runtime.release(LEASE)
     await stand.until_devices("uuuf" + "uuuuuuuu")
@@ -78,7 +76,7 @@ async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> No
     await stand.until_devices("u" * 12)
 
 
-async def test_a_pod_that_was_written_to_meanwhile_is_opened_all_the_same_and_once(
+async def test_modified_pod_is_opened_once(
     stand: Stand,
 ) -> None:
     node, space = stand.nodes[0], stand.settings.namespace
@@ -93,7 +91,7 @@ async def test_a_pod_that_was_written_to_meanwhile_is_opened_all_the_same_and_on
     assert pod["metadata"]["annotations"][names.SLOTS] == f"{node}/0"
 
 
-async def test_a_node_that_cannot_take_a_notebook_gets_no_other_for_a_while(
+async def test_node_failing_to_run_notebook_is_blocked_temporarily(
     stand: Stand, plane: ControlPlane
 ) -> None:
     node, space = stand.nodes[0], stand.settings.namespace

@@ -1,4 +1,4 @@
-"""Which gates open when: all that wait, or none (R10)."""
+"""Opening of admission gates: all waiting pods of a gang together, or none (R10)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = st.sampled_from(["no pod", "gated", "opened", "running", "stopping", "o
 
 
 def pod(*gates: str) -> PodView:
-    """Return a pod behind these gates."""
+    """Return a pod with these gates."""
     body = {
         "metadata": {"name": "p", "uid": "u", "resourceVersion": "7"},
         "spec": {"schedulingGates": [{"name": gate} for gate in gates]},
@@ -45,7 +45,7 @@ def worker_in(index: int, state: str) -> WorkerState:
 
 
 @given(st.lists(STATES, min_size=1, max_size=6))
-def test_all_that_wait_open_together_or_none_does(states: list[str]) -> None:
+def test_gang_opens_completely_or_stays_closed(states: list[str]) -> None:
     attempt = AttemptState("j", 1, 0.0, uid="u", size=len(states), wanted=len(states))
     attempt.workers = {index: worker_in(index, state) for index, state in enumerate(states)}
     opening = {one.worker.worker for one in attempt.to_open()}
@@ -54,13 +54,13 @@ def test_all_that_wait_open_together_or_none_does(states: list[str]) -> None:
     assert opening == (set() if held_up else waiting)
 
 
-def test_nothing_opens_while_the_job_is_smaller_than_its_gang() -> None:
+def test_gang_stays_closed_while_job_is_smaller() -> None:
     attempt = AttemptState("j", 1, 0.0, uid="u", size=1, wanted=2)
     attempt.workers = {index: worker_in(index, "gated") for index in range(2)}
     assert attempt.to_open() == []
 
 
-def test_our_gate_is_found_among_others_and_only_while_it_is_closed() -> None:
+def test_only_closed_admission_gate_is_removed() -> None:
     change = manifests.opening(pod("other", names.ADMISSION_GATE), "n", ("n/0",), 3)
     assert (change["metadata"]["uid"], change["metadata"]["resourceVersion"]) == ("u", "7")
     gone = {"$patch": "delete", "name": names.ADMISSION_GATE}
@@ -69,7 +69,7 @@ def test_our_gate_is_found_among_others_and_only_while_it_is_closed() -> None:
         manifests.opening(pod("other"), "n", (), 3)
 
 
-def test_what_a_pod_preferred_and_required_before_stays() -> None:
+def test_existing_affinity_of_pod_is_kept() -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     other = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["x"]}]}
     before = {

@@ -1,4 +1,4 @@
-"""What pods say of their workers, also what no node of a test says easily."""
+"""Worker ends derived from pod statuses, including statuses that real nodes rarely produce."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def waiting(reason: str, message: str) -> PodView:
         ("Evicted", "The node had condition: [DiskPressure]."),
     ],
 )
-def test_a_pod_that_its_kubelet_refuses_was_not_taken_by_its_node(
-    reason: str, message: str
-) -> None:
+def test_pod_rejected_by_kubelet_is_not_taken(reason: str, message: str) -> None:
     refused = pod({"phase": "Failed", "reason": reason, "message": message})
     end = end_of(refused, gone=False, asked=False, given_back=None)
     assert end is not None
@@ -62,7 +60,7 @@ def test_a_pod_that_its_kubelet_refuses_was_not_taken_by_its_node(
     assert end.text == f"n0 did not take it ({reason}): {message}"
 
 
-def test_a_pod_that_ran_when_its_node_went_away_is_lost() -> None:
+def test_running_pod_on_lost_node_is_lost() -> None:
     state = {"running": {"startedAt": "2026-11-21T10:00:00Z"}}
     ran = pod(
         {
@@ -110,7 +108,7 @@ EVICTED = {"type": "DisruptionTarget", "status": "True", "message": "Eviction AP
 
 
 def starting(agent: Any, worker: Any = COMES, phase: str = "Failed", **more: Any) -> PodView:
-    """Return a pod by the states of the agent's container and the worker's."""
+    """Return a pod with these states of the agent container and the worker container."""
     leaving = bool(more.pop("leaving", False))
     statuses = {
         "initContainerStatuses": [{"name": "agent", "state": agent}],
@@ -141,27 +139,25 @@ def starting(agent: Any, worker: Any = COMES, phase: str = "Failed", **more: Any
         (starting(COPIED, NO_PYTHON, leaving=True), False, EndedBy.LOST),
         (starting(COPIED, NO_SPACE), False, EndedBy.NOT_TAKEN),
         (starting(COPIED, SAID_LOST, leaving=True), False, EndedBy.LOST),
-        # What a pod says without having been taken away is still the job's own.
+        # A failure of a pod that was not removed is attributed to the job.
         (starting(COPIED, NO_PYTHON), False, EndedBy.COULD_NOT_START),
         (starting(COPIED, KILLED), False, EndedBy.ITSELF),
     ],
 )
-def test_a_pod_that_is_taken_away_while_it_starts_is_lost_and_never_failed(
-    view: PodView, gone: bool, by: EndedBy
-) -> None:
+def test_pod_removed_while_starting_never_fails(view: PodView, gone: bool, by: EndedBy) -> None:
     end = end_of(view, gone=gone, asked=False, given_back=None)
     assert end is not None
     assert end.by is by, end.text
 
 
 @pytest.mark.parametrize("leaving", [False, True])
-def test_a_worker_that_is_stopped_while_its_agent_comes_did_as_it_was_told(leaving: bool) -> None:
+def test_worker_stopped_while_agent_starts_ends_by_notice(leaving: bool) -> None:
     end = end_of(starting(KILLED, leaving=leaving), gone=False, asked=True, given_back=None)
     assert end is not None
     assert (end.by, end.exit_code) == (EndedBy.NOTICE, None)
 
 
-def test_an_agent_that_cannot_be_put_into_a_pod_is_told_with_its_node() -> None:
+def test_agent_install_failure_names_node() -> None:
     end = end_of(starting(NO_SPACE), gone=False, asked=False, given_back=None)
     assert end is not None
     assert end.text == (
@@ -179,9 +175,7 @@ def test_an_agent_that_cannot_be_put_into_a_pod_is_told_with_its_node() -> None:
         ("CreateContainerConfigError", "secret", "n0 cannot start the agent's container (Create"),
     ],
 )
-def test_what_keeps_the_agent_from_its_pod_is_never_the_jobs_fault(
-    reason: str, message: str, text: str
-) -> None:
+def test_agent_image_failure_is_not_blamed_on_job(reason: str, message: str, text: str) -> None:
     waits = {"waiting": {"reason": reason, "message": message}}
     trouble = trouble_of(starting(waits, phase="Pending"), SETTINGS, "n0", None)
     assert trouble is not None
@@ -202,7 +196,7 @@ def test_what_keeps_the_agent_from_its_pod_is_never_the_jobs_fault(
         ("RunContainerError", "exec: python3: not found", EndedBy.COULD_NOT_START),
     ],
 )
-def test_an_image_that_does_not_come_is_the_jobs_fault_or_the_clusters(
+def test_image_pull_failure_is_attributed_to_job_or_cluster(
     reason: str, message: str, by: EndedBy
 ) -> None:
     trouble = trouble_of(waiting(reason, message), SETTINGS, "n0", None)
@@ -210,14 +204,14 @@ def test_an_image_that_does_not_come_is_the_jobs_fault_or_the_clusters(
     assert (trouble.by, trouble.bear_s <= 120.0) == (by, True)
 
 
-def test_a_mount_that_does_not_come_is_its_nodes_fault() -> None:
+def test_slow_mount_is_attributed_to_node() -> None:
     slow = starting({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
     trouble = trouble_of(slow, SETTINGS, "n0", None)
     assert trouble is not None
     assert (trouble.kind, trouble.by) == ("slow", EndedBy.NOT_TAKEN)
 
 
-def test_a_pod_on_a_silent_node_has_not_ended_however_long_it_is_deleted() -> None:
+def test_deleted_pod_on_silent_node_has_not_ended() -> None:
     state = {"running": {"startedAt": "2026-11-21T10:00:00Z"}}
     status = {"phase": "Running", "containerStatuses": [{"name": "worker", "state": state}]}
     silent = pod(status, leaving=True)
@@ -227,7 +221,7 @@ def test_a_pod_on_a_silent_node_has_not_ended_however_long_it_is_deleted() -> No
     assert end.by is EndedBy.LOST
 
 
-def test_a_container_that_ended_holds_its_gpus_until_its_pod_has() -> None:
+def test_ended_container_holds_gpus_until_pod_ends() -> None:
     state = {"terminated": {"exitCode": 0, "finishedAt": "2026-11-21T10:00:00Z"}}
     status = {"phase": "Running", "containerStatuses": [{"name": "worker", "state": state}]}
     assert end_of(pod(status), gone=False, asked=False, given_back=None) is None
@@ -236,7 +230,7 @@ def test_a_container_that_ended_holds_its_gpus_until_its_pod_has() -> None:
     assert (end.exit_code, end.by) == (0, EndedBy.ITSELF)
 
 
-def test_a_pod_that_was_evicted_without_last_words_is_lost() -> None:
+def test_evicted_pod_without_message_is_lost() -> None:
     state = {"terminated": {"exitCode": 137, "reason": "Error"}}
     status = {
         "phase": "Failed",
@@ -250,7 +244,7 @@ def test_a_pod_that_was_evicted_without_last_words_is_lost() -> None:
     assert "ephemeral-storage" in str(end.text)
 
 
-def test_what_an_agent_found_in_the_log_is_told() -> None:
+def test_failure_cause_from_agent_is_reported() -> None:
     said = '{"exit_code": 1, "by": "itself", "cause": "gpu-error", "traceback": "5ec1"}'
     state = {"terminated": {"exitCode": 1, "reason": "Error", "message": said}}
     status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
@@ -259,7 +253,7 @@ def test_what_an_agent_found_in_the_log_is_told() -> None:
     assert (end.cause, end.traceback) == (EndCause.GPU_ERROR, "5ec1")
 
 
-def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -> None:
+def test_reason_of_rejected_pod_survives_later_pod_status() -> None:
     trouble = trouble_of(waiting("ErrImagePull", "no such host"), SETTINGS, "n0", None)
     state = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
     status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
@@ -270,7 +264,7 @@ def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -
 
 
 @pytest.mark.parametrize(("asked", "by"), [(True, EndedBy.NOTICE), (False, EndedBy.LOST)])
-def test_an_agent_that_heard_no_notice_takes_our_stop_for_a_drain(asked: bool, by: EndedBy) -> None:
+def test_agent_drain_report_is_notice_when_stop_was_requested(asked: bool, by: EndedBy) -> None:
     words = '{"exit_code": 1, "by": "lost", "text": "its node was drained", "ended": 5.0}'
     state = {"terminated": {"exitCode": 1, "message": words}}
     status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
@@ -302,14 +296,12 @@ FORGED = {
         *("the kubelet", "the agent's image", "the agent's container"),
     ],
 )
-def test_what_one_user_can_bring_about_on_every_node_is_said_by_one_witness(
-    found: PodView, who: str
-) -> None:
+def test_failure_witness_is_user_or_job(found: PodView, who: str) -> None:
     trouble = trouble_of(found, SETTINGS, "n0", None)
     assert witness(found, "j", trouble) == who
 
 
-def test_a_user_with_many_jobs_of_a_bad_image_keeps_no_node_from_others() -> None:
+def test_jobs_with_bad_image_do_not_block_node() -> None:
     backoff = NodeBackoff(60.0)
     bad = waiting("ErrImagePull", "dial tcp 203.0.113.1: i/o timeout")
     for number in range(5 * SEVERAL):

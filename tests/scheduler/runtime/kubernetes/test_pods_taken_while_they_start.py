@@ -1,7 +1,7 @@
 """Pods that are deleted or evicted at random instants of their start, on real nodes.
 
-``BENCHPOOL_TAKEN=100`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
-of events.
+``BENCHPOOL_TAKEN=100`` produces the figure of docs/performance.md. ``BENCHPOOL_SEED`` selects
+another sequence of events.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ LANES: tuple[tuple[str, tuple[int, ...]], ...] = (
     *((node, (gpu,)) for node in ("node-1", "node-2") for gpu in (0, 1)),
     *((node, ()) for node in ("node-1", "node-2") for _ in range(2)),
 )
-"""Where starts follow one another: with a GPU of their own, and without."""
+"""Places for consecutive starts, with one GPU or without GPUs."""
 LATEST_S = 3.0
-"""Most starts are over by then."""
+"""Latest instant of a removal after the pod is bound, in seconds; most starts are over by then."""
 GRACES: tuple[int | None, ...] = (None, 0, 1)
-"""Of a deletion, in seconds; None for the pod's own."""
+"""Grace periods of deletions, in seconds; None for the pod's own."""
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(120 + 10 * COUNT)]
 
 
 async def until_bound(real: RealStand, worker: WorkerId) -> str:
-    """Wait until the pod of a worker has a node; return its name, or nothing if it ended before."""
+    """Wait until the pod of a worker has a node and return its name, or "" if the worker ended."""
     found: list[str] = []
 
     async def look() -> bool:
@@ -51,7 +51,7 @@ async def until_bound(real: RealStand, worker: WorkerId) -> str:
 
 
 async def take(real: RealStand, name: str, chance: random.Random) -> str:
-    """Delete or evict a pod; return how, or that it was over before."""
+    """Delete or evict a pod; return the action, or "over before" if the pod was gone."""
     space = real.settings.namespace
     try:
         if chance.random() < 0.5:
@@ -70,19 +70,19 @@ async def take(real: RealStand, name: str, chance: random.Random) -> str:
 async def one(
     real: RealStand, place: tuple[str, tuple[int, ...]], chance: random.Random
 ) -> tuple[str, WorkerEnded]:
-    """Start a worker, take its pod away at some instant, and return how it ended."""
+    """Start a worker, remove its pod at a random instant, and return the action and the end."""
     (launch,) = launches([place], argv=("sleep", "60"), grace_s=1.0)
     await real.start([launch])
     how = "refused by its node"
     if name := await until_bound(real, launch.worker):
-        await asyncio.sleep(chance.uniform(0.0, LATEST_S))  # any instant will do: that is the test
+        await asyncio.sleep(chance.uniform(0.0, LATEST_S))  # a random instant on purpose
         how = await take(real, name, chance)
     (ended,) = await real.ended(launch.worker)
     await real.runtime.forget(launch.worker.job)
     return how, ended
 
 
-async def test_a_pod_taken_away_at_any_instant_of_its_start_fails_no_job(real: RealStand) -> None:
+async def test_pod_deleted_during_start_fails_no_job(real: RealStand) -> None:
     print(f"seed {SEED}")
     chances = [random.Random(f"{SEED}/{number}") for number in range(COUNT)]
     numbers = iter(range(COUNT))

@@ -1,4 +1,4 @@
-"""What cannot begin is given back with a reason; a node that took nobody is left alone."""
+"""Pods that cannot start end with a reason; a node that rejects several jobs is avoided."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def taint(plane: ControlPlane, node: str, *taints: dict[str, str]) -> None:
     plane.access.patch(f"{kwok_nodes.NODES}/{node}", {"spec": {"taints": list(taints)}})
 
 
-async def test_a_pod_that_its_node_cannot_take_is_given_back_and_others_may_go_there(
-    stand: Stand, plane: ControlPlane
-) -> None:
+async def test_single_rejected_pod_does_not_block_node(stand: Stand, plane: ControlPlane) -> None:
     a, b, _ = stand.nodes
     taint(plane, a, REPAIR)
     bad, good = launches([(a, (0,)), (b, (0,))])
@@ -42,7 +40,7 @@ async def test_a_pod_that_its_node_cannot_take_is_given_back_and_others_may_go_t
     await stand.run(launches([(a, (0,))]))
 
 
-async def test_a_node_that_several_jobs_could_not_use_is_left_alone_for_a_while(
+async def test_node_rejecting_several_jobs_is_blocked_temporarily(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, *_ = stand.nodes
@@ -61,9 +59,7 @@ async def _is_ready(stand: Stand, name: str) -> bool:
     return next(node.ready for node in await stand.runtime.nodes() if node.name == name)
 
 
-async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
-    stand: Stand, plane: ControlPlane
-) -> None:
+async def test_exceeded_namespace_quota_is_reported(stand: Stand, plane: ControlPlane) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -81,7 +77,7 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
     assert told.text == (
         f"quota none of namespace {space_name} has no room: pods 0 of 0 used, 1 asked for"
     )
-    # When there is room again, no pod of it comes to wait behind its gate for nobody.
+    # The Job is deleted, so that freed quota does not create an orphaned pod behind the gate.
     name = attempt_name(launch.worker.job, launch.worker.attempt)
 
     async def gone() -> bool:
@@ -93,7 +89,7 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
 
 
 @pytest.mark.parametrize("kept", ["count/jobs.batch", "count/secrets", "count/services"])
-async def test_a_quota_on_what_an_attempt_consists_of_leaves_nothing_behind(
+async def test_attempt_exceeding_object_quota_leaves_no_objects(
     stand: Stand, plane: ControlPlane, kept: str
 ) -> None:
     space = stand.settings.namespace
@@ -115,7 +111,7 @@ async def test_a_quota_on_what_an_attempt_consists_of_leaves_nothing_behind(
     await until_async(gone)
 
 
-async def test_a_limit_range_is_a_reason_to_wait(stand: Stand, plane: ControlPlane) -> None:
+async def test_limit_range_violation_waits_for_room(stand: Stand, plane: ControlPlane) -> None:
     space = stand.settings.namespace
     small = {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]}
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}}
@@ -127,7 +123,7 @@ async def test_a_limit_range_is_a_reason_to_wait(stand: Stand, plane: ControlPla
     assert f"a limit range of namespace {space} does not allow it: maximum memory" in str(told.text)
 
 
-async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: Stand) -> None:
+async def test_gang_stopped_before_pods_run_ends(stand: Stand) -> None:
     a, b, _ = stand.nodes
     gang = launches([(a, (0,)), (b, (0,))])
     stand.hinder_opening()
@@ -139,7 +135,7 @@ async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: St
     assert {end.by for end in ended} == {EndedBy.NOTICE}
 
 
-async def test_a_gang_is_stopped_whose_pods_came_before_the_answer_that_its_job_was_made(
+async def test_gang_stopped_before_job_creation_is_confirmed_ends(
     stand: Stand,
 ) -> None:
     a, b, _ = stand.nodes
@@ -155,7 +151,7 @@ async def test_a_gang_is_stopped_whose_pods_came_before_the_answer_that_its_job_
     assert {end.by for end in ended} == {EndedBy.NOTICE}
 
 
-async def test_a_job_that_its_controller_has_not_come_to_is_waited_for(stand: Stand) -> None:
+async def test_job_ignored_by_controller_times_out(stand: Stand) -> None:
     attempt = AttemptState("01hzxk8qj9v4e2c5t7m3n6p8rb", 1, 1_000.0, uid="u", size=1, wanted=1)
     container = {"name": "worker", "image": "any"}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}

@@ -1,4 +1,4 @@
-"""A scheduler that starts again finds its workers in the API server, and nothing else is needed."""
+"""A restarted scheduler recovers its workers from the API server alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_running_workers_are_found_and_can_be_stopped(stand: Stand) -> Non
     assert {end.by for end in await after.ended(*workers)} == {EndedBy.NOTICE}
 
 
-async def test_an_end_while_it_was_away_is_told(stand: Stand) -> None:
+async def test_end_during_downtime_is_reported(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     await stand.close()
     (pod,) = await stand.pods(worker.job)
@@ -43,7 +43,7 @@ async def test_an_end_while_it_was_away_is_told(stand: Stand) -> None:
     assert told.exit_code == 7
 
 
-async def test_a_good_end_is_told_though_its_pod_was_deleted_while_it_was_away(
+async def test_success_of_pod_deleted_during_downtime_is_reported(
     stand: Stand,
 ) -> None:
     a, b, _ = stand.nodes
@@ -67,7 +67,7 @@ async def test_a_good_end_is_told_though_its_pod_was_deleted_while_it_was_away(
     assert [event for event in after.told if event.worker == second] == await after.started(second)
 
 
-async def test_a_good_end_is_told_though_its_pod_went_while_the_scheduler_was_opening(
+async def test_success_of_pod_deleted_while_opening_is_reported(
     stand: Stand,
 ) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
@@ -96,21 +96,21 @@ async def test_a_good_end_is_told_though_its_pod_went_while_the_scheduler_was_op
     assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
 
 
-async def test_a_worker_without_a_trace_is_lost(stand: Stand) -> None:
+async def test_worker_without_pod_is_lost(stand: Stand) -> None:
     nobody = WorkerId("x" * 26, 1, 0)
     after = await stand.restarted([nobody])
     (told,) = await after.ended(nobody)
     assert told.by is EndedBy.LOST
 
 
-async def test_pods_that_nobody_expects_are_ended(stand: Stand) -> None:
+async def test_unexpected_pods_are_deleted(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     after = await stand.restarted([])
     await after.until_pods(worker.job, 0)
     assert after.told == []
 
 
-async def test_what_a_stopped_leader_still_made_when_it_went_on_is_deleted(stand: Stand) -> None:
+async def test_job_created_late_by_stopped_leader_is_deleted(stand: Stand) -> None:
     stand.hinder_opening()
     stale = launches([(stand.nodes[0], (0,))])
     await stand.start(stale)
@@ -130,7 +130,7 @@ async def test_what_a_stopped_leader_still_made_when_it_went_on_is_deleted(stand
     assert after.told == []
 
 
-async def test_a_gang_whose_gates_were_still_closed_is_opened(stand: Stand) -> None:
+async def test_gang_with_closed_gates_is_opened(stand: Stand) -> None:
     a, b, _ = stand.nodes
     gang = launches([(a, (0,)), (b, (0,))])
     stand.hinder_opening()
@@ -143,7 +143,7 @@ async def test_a_gang_whose_gates_were_still_closed_is_opened(stand: Stand) -> N
     assert [pod["spec"]["nodeName"] for pod in pods] == [a, b]
 
 
-async def test_what_was_half_made_is_given_back_and_never_ran(stand: Stand) -> None:
+async def test_partially_created_attempt_is_lost_without_running(stand: Stand) -> None:
     (launch,) = launches([(stand.nodes[0], (0,))])
     stand.hinder_opening()
     await stand.start([launch])
@@ -156,8 +156,8 @@ async def test_what_was_half_made_is_given_back_and_never_ran(stand: Stand) -> N
 
 
 async def half_made(stand: Stand, pods: int = 1) -> Launch:
-    """Start a worker whose Secret is not made, as when its leader is killed before; return it."""
-    await stand.close()  # it would delete what it has not begun
+    """Create a worker without its Secret, as if its leader was killed in between, and return it."""
+    await stand.close()  # else it deletes the unknown Job
     (launch,) = launches([(stand.nodes[0], (0,))])
     body = manifests.job(launch, [manifests.placement(*_place(launch))], stand.settings, 1)
     await stand.connection.create(kinds.JOBS, body, namespace=stand.settings.namespace)
@@ -169,7 +169,7 @@ def _place(launch: Launch) -> tuple[str, tuple[str, ...]]:
     return launch.nodes[0], tuple(launch.gpus)
 
 
-async def test_no_gate_is_opened_before_it_is_known_that_all_was_made(
+async def test_gates_stay_closed_until_creation_is_verified(
     stand: Stand, plane: ControlPlane
 ) -> None:
     launch = await half_made(stand)
@@ -182,7 +182,7 @@ async def test_no_gate_is_opened_before_it_is_known_that_all_was_made(
     assert after.told == [told]
 
 
-async def test_what_was_half_made_is_given_back_before_its_pods_have_come(
+async def test_partially_created_attempt_without_pods_is_lost(
     stand: Stand, plane: ControlPlane
 ) -> None:
     plane.processes.freeze("kube-controller-manager")
@@ -199,7 +199,7 @@ async def test_what_was_half_made_is_given_back_before_its_pods_have_come(
     assert (told.by, begun) == (EndedBy.LOST, [])
 
 
-async def test_two_leaders_start_an_attempt_once(stand: Stand) -> None:
+async def test_two_leaders_start_attempt_once(stand: Stand) -> None:
     gang = launches([(stand.nodes[0], (0,)), (stand.nodes[1], (0,))])
     workers = [launch.worker for launch in gang]
     other = await stand.beside()
@@ -210,7 +210,7 @@ async def test_two_leaders_start_an_attempt_once(stand: Stand) -> None:
     assert len(await stand.pods(workers[0].job)) == 2
 
 
-async def test_a_gang_is_made_although_the_api_server_goes_away_in_between(stand: Stand) -> None:
+async def test_gang_is_created_despite_api_server_outage(stand: Stand) -> None:
     gang = launches([(stand.nodes[0], (0,)), (stand.nodes[1], (0,))])
     stand.interrupt_once(kinds.SECRETS)
     await stand.run(gang)

@@ -1,7 +1,7 @@
-"""A shell that a worker's agent opens has what the worker has, obeys its terminal, ends with it.
+"""Shells that a worker's agent opens: environment, terminal and end with the worker.
 
-The agent, the supervisor, the shell and the requests between are those of a pod; only the folders
-lie elsewhere.
+The agent, the supervisor, the shell and the requests between them are those of a pod. Only the
+folders differ.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Started = Callable[[Launch], AgentProcess]
 
 
 class HeldBundle(Bundle):
-    """Contents that come when they are let."""
+    """Bundle whose contents are delivered only after an event is set."""
 
     def __init__(self) -> None:
         super().__init__(train_py="print(1)")
@@ -45,13 +45,13 @@ class HeldBundle(Bundle):
 
 @pytest.fixture
 def held() -> HeldBundle:
-    """What the job of a test came with."""
+    """Return the bundle of the test's job."""
     return HeldBundle()
 
 
 @pytest.fixture
 async def served(tmp_path: Path, held: HeldBundle) -> AsyncIterator[ServedAgents]:
-    """What agents talk to."""
+    """Yield the agent API."""
     made = ServedAgents(tmp_path / "state", held)
     yield made
     await made.close()
@@ -59,7 +59,7 @@ async def served(tmp_path: Path, held: HeldBundle) -> AsyncIterator[ServedAgents
 
 @pytest.fixture
 async def started(served: ServedAgents, tmp_path: Path) -> AsyncIterator[Started]:
-    """Starts an agent; those that live are told to end."""
+    """Yield a function that starts an agent; agents still running are stopped at the end."""
     agents = []
 
     def start(launch: Launch) -> AgentProcess:
@@ -77,7 +77,7 @@ async def started(served: ServedAgents, tmp_path: Path) -> AsyncIterator[Started
 
 @pytest.fixture
 async def agent(served: ServedAgents, started: Started) -> AgentProcess:
-    """An agent whose command runs."""
+    """Return an agent whose command runs."""
     agent = started(one(env={"PATH": os.environ["PATH"], "MARK": "m"}))
     await until_async(lambda: log_reader.read(served.folders.worker(WORKER), 0, 9)[1] == b"up\n")
     return agent
@@ -106,7 +106,7 @@ async def pid_of(shell: TypedShell) -> int:
     return int(shell.printed.rpartition(b"pid=")[2].partition(b" ")[0])
 
 
-async def test_it_has_the_variables_and_the_folder_of_its_worker_and_the_size_of_its_terminal(
+async def test_shell_has_environment_folder_and_terminal_size_of_worker(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     shell = await entered(served)
@@ -117,7 +117,7 @@ async def test_it_has_the_variables_and_the_folder_of_its_worker_and_the_size_of
     assert await shell.end() == 7
 
 
-async def test_ctrl_c_ends_what_runs_in_it_and_the_end_of_the_worker_ends_it(
+async def test_ctrl_c_interrupts_command_and_worker_end_closes_shell(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     shell = await entered(served)
@@ -130,7 +130,7 @@ async def test_ctrl_c_ends_what_runs_in_it_and_the_end_of_the_worker_ends_it(
     await asyncio.to_thread(agent.end)
 
 
-async def test_hanging_up_ends_what_runs_in_it_and_leaves_the_worker_alone(
+async def test_hang_up_ends_shell_and_keeps_worker(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     shell = await entered(served)
@@ -142,9 +142,7 @@ async def test_hanging_up_ends_what_runs_in_it_and_leaves_the_worker_alone(
     await entered(served)
 
 
-async def test_one_that_ignores_the_end_of_its_terminal_is_killed(
-    served: ServedAgents, agent: AgentProcess
-) -> None:
+async def test_shell_ignoring_hang_up_is_killed(served: ServedAgents, agent: AgentProcess) -> None:
     shell = await entered(served)
     pid = await pid_of(shell)
     await shell.channel.write(b"trap '' HUP; echo de''af; while :; do sleep 1; done\n")
@@ -153,9 +151,7 @@ async def test_one_that_ignores_the_end_of_its_terminal_is_killed(
     await until_async(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
-async def test_all_of_a_long_output_comes_in_its_order(
-    served: ServedAgents, agent: AgentProcess
-) -> None:
+async def test_long_output_arrives_in_order(served: ServedAgents, agent: AgentProcess) -> None:
     shell = await entered(served)
     await shell.channel.write(b"stty -echo; PS1=; echo be''gin; seq 100000; echo e''nd\n")
     await shell.until(b"begin")
@@ -164,7 +160,7 @@ async def test_all_of_a_long_output_comes_in_its_order(
     assert said == [b"%d" % number for number in range(1, 100_001)]
 
 
-async def test_one_that_takes_nothing_of_what_is_typed_can_be_left(
+async def test_shell_with_blocked_input_can_be_closed(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     shell = await entered(served)
@@ -177,7 +173,7 @@ async def test_one_that_takes_nothing_of_what_is_typed_can_be_left(
     await until_async(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
-async def test_one_that_a_scheduler_does_not_know_after_its_start_hangs_up(
+async def test_shell_unknown_to_restarted_scheduler_hangs_up(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     shell = await entered(served)
@@ -187,7 +183,7 @@ async def test_one_that_a_scheduler_does_not_know_after_its_start_hangs_up(
     await entered(served)
 
 
-async def test_two_at_once_are_two(served: ServedAgents, agent: AgentProcess) -> None:
+async def test_concurrent_shells_are_separate(served: ServedAgents, agent: AgentProcess) -> None:
     first, second = await asyncio.gather(entered(served), entered(served))
     assert await pid_of(first) != await pid_of(second)
     await first.channel.write(b"exit 3\n")
@@ -196,7 +192,7 @@ async def test_two_at_once_are_two(served: ServedAgents, agent: AgentProcess) ->
     assert await second.end() == 4
 
 
-async def test_there_is_none_before_the_command_has_begun(
+async def test_shell_before_command_start_is_rejected(
     served: ServedAgents, started: Started, held: HeldBundle
 ) -> None:
     started(one(files=held.files))
@@ -207,7 +203,7 @@ async def test_there_is_none_before_the_command_has_begun(
     await entered(served)
 
 
-async def test_there_is_none_in_a_worker_that_has_ended_or_whose_agent_opens_none(
+async def test_shell_in_ended_worker_or_old_agent_is_rejected(
     served: ServedAgents,
 ) -> None:
     async with served.client() as of_an_earlier_version:
@@ -219,7 +215,7 @@ async def test_there_is_none_in_a_worker_that_has_ended_or_whose_agent_opens_non
         await opened(served)
 
 
-async def test_a_scheduler_that_was_restarted_can_look_into_a_worker_too(
+async def test_restarted_scheduler_reads_stacks_of_worker(
     served: ServedAgents, agent: AgentProcess
 ) -> None:
     for _ in range(2):

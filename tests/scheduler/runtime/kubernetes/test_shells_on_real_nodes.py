@@ -1,4 +1,6 @@
-"""Shells and looks inside workers in real pods, by their agents: nothing is asked of Kubernetes."""
+"""Shells and stacks of workers in real pods, through their agents and without the Kubernetes
+API.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ async def entered(real: RealStand, worker: WorkerId) -> TypedShell:
     return await ready(await real.runtime.shell(worker, 30, 100, "xterm"))
 
 
-async def test_a_shell_in_a_pod_is_the_jobs_obeys_its_terminal_and_ends_with_the_worker(
+async def test_shell_in_pod_follows_terminal_and_ends_with_worker(
     real: RealStand,
 ) -> None:
     worker = await runs(real)
@@ -57,7 +59,7 @@ async def test_a_shell_in_a_pod_is_the_jobs_obeys_its_terminal_and_ends_with_the
         await real.runtime.shell(worker, 30, 100, "xterm")
 
 
-async def test_a_restarted_scheduler_opens_shells_and_looks_into_workers_of_the_one_before(
+async def test_restarted_scheduler_opens_shells_and_reads_stacks(
     real: RealStand,
 ) -> None:
     worker = await runs(real)

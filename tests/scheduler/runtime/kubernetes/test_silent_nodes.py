@@ -1,4 +1,4 @@
-"""A node that falls silent: nothing is told as lost before it cannot run any more (F11)."""
+"""Workers on a silent node are lost only when the node can no longer run them (F11)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
 FENCED = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown"}
 
 
-async def test_a_worker_on_a_silent_node_is_lost_when_its_node_is_fenced_and_not_before(
+async def test_worker_on_silent_node_is_lost_only_after_fencing(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, b, _ = stand.nodes
     first, second = await stand.run(launches([(a, (0,)), (b, (0,))]))
     plane.processes.freeze("kwok")
     try:
-        # As the node controller does after a while, unless all nodes are silent, as here.
+        # The node controller does the same after a while, except when all nodes are silent, as
+        # here.
         await stand.connection.delete_all(
             kinds.PODS, namespace=stand.settings.namespace, labels=f"{JOB}={first.job}"
         )

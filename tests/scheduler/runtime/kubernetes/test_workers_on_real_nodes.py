@@ -1,4 +1,4 @@
-"""Workers in real pods: the agent runs the bundle, and what it says outlives the pod."""
+"""Workers in real pods: the agent runs the bundle, and its log outlives the pod."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ print("sum", total, "of", os.environ["WORLD_SIZE"], flush=True)
 """
 
 
-async def test_a_worker_runs_its_bundle_and_its_log_outlives_the_pod(real: RealStand) -> None:
+async def test_worker_runs_bundle_and_log_outlives_pod(real: RealStand) -> None:
     bundle = Bundle(train_py=HELLO, helper_py="WHO = 'helper'")
     real.bundle.add(bundle)
     (launch,) = launches(
@@ -113,7 +113,7 @@ fit("{}")
 """
 
 
-async def test_what_failed_in_a_pod_is_said_with_its_exception_and_line(real: RealStand) -> None:
+async def test_failure_in_pod_names_exception_and_location(real: RealStand) -> None:
     bundle = Bundle(train_py=FAILS)
     real.bundle.add(bundle)
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
@@ -135,7 +135,7 @@ async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
         assert sorted(tar.getnames()) == ["made.txt", "result.txt"]
 
 
-async def test_a_paused_worker_goes_on_elsewhere_from_what_it_saved(real: RealStand) -> None:
+async def test_paused_worker_resumes_on_another_node(real: RealStand) -> None:
     bundle = Bundle(train_py=SAVE)
     real.bundle.add(bundle)
     (first,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
@@ -161,7 +161,7 @@ async def test_a_paused_worker_goes_on_elsewhere_from_what_it_saved(real: RealSt
     assert await real.log(again) == "attempt 2 begins at 990\ndone at 1000\n"
 
 
-async def test_a_gang_over_both_nodes_meets_by_name(real: RealStand) -> None:
+async def test_gang_across_nodes_connects_by_name(real: RealStand) -> None:
     bundle = Bundle(train_py=MEET)
     real.bundle.add(bundle)
     gang = launches(
@@ -176,7 +176,7 @@ async def test_a_gang_over_both_nodes_meets_by_name(real: RealStand) -> None:
         assert await real.log(worker) == "sum 3 of 3\n"
 
 
-async def test_a_worker_runs_on_while_the_scheduler_is_away(real: RealStand) -> None:
+async def test_worker_runs_while_scheduler_is_down(real: RealStand) -> None:
     bundle = Bundle(train_py=COUNT)
     real.bundle.add(bundle)
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
@@ -190,7 +190,7 @@ async def test_a_worker_runs_on_while_the_scheduler_is_away(real: RealStand) -> 
     assert (await real.log(worker)).split() == [str(number) for number in range(40)]
 
 
-async def test_a_service_in_a_pod_is_asked_at_its_address_through_the_gate(
+async def test_service_in_pod_answers_through_gateway(
     real: RealStand,
 ) -> None:
     (launch,) = launches(
@@ -215,7 +215,7 @@ async def test_a_service_in_a_pod_is_asked_at_its_address_through_the_gate(
     assert real.runtime.host_of(worker) is None
 
 
-async def test_a_pod_that_is_drained_saves_and_is_lost_not_failed(real: RealStand) -> None:
+async def test_drained_pod_saves_and_is_lost(real: RealStand) -> None:
     bundle = Bundle(train_py=SAVE)
     real.bundle.add(bundle)
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
@@ -231,7 +231,7 @@ async def test_a_pod_that_is_drained_saves_and_is_lost_not_failed(real: RealStan
     assert real.runtime.agent_api.carried(worker.job, "checkpoint", 0).exists()
 
 
-async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
+async def test_unpullable_image_is_rejected_with_its_name(
     real: RealStand,
 ) -> None:
     (launch,) = launches([("node-1", (0,))], image="benchpool.invalid/nothing:1")
@@ -241,7 +241,7 @@ async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
     assert "benchpool.invalid/nothing:1" in str(told.text)
 
 
-async def test_an_agent_whose_image_cannot_be_pulled_is_its_nodes_fault_and_not_the_jobs(
+async def test_unpullable_agent_image_is_attributed_to_node(
     real: RealStand,
 ) -> None:
     await real.close()
@@ -258,7 +258,7 @@ async def test_an_agent_whose_image_cannot_be_pulled_is_its_nodes_fault_and_not_
     )
 
 
-async def test_a_missing_file_is_told_before_anything_runs(real: RealStand) -> None:
+async def test_missing_file_is_reported_before_start(real: RealStand) -> None:
     lacking = Bundle(train_py="print('never')")
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=lacking.files)
     await real.start([launch])
@@ -267,7 +267,7 @@ async def test_a_missing_file_is_told_before_anything_runs(real: RealStand) -> N
     assert "missing on the server" in str(told.text)
 
 
-async def test_a_time_limit_ends_a_worker(real: RealStand) -> None:
+async def test_time_limit_ends_worker(real: RealStand) -> None:
     (launch,) = launches(
         [("node-1", (0,))], argv=("python3", "-c", "import time; time.sleep(99)"), time_limit_s=1.0
     )
@@ -277,7 +277,7 @@ async def test_a_time_limit_ends_a_worker(real: RealStand) -> None:
     assert not real.runtime.agent_api.carried(worker.job, "results", 0).exists()
 
 
-async def test_a_restarted_scheduler_gets_the_whole_log_and_the_end(real: RealStand) -> None:
+async def test_restarted_scheduler_gets_complete_log_and_end(real: RealStand) -> None:
     bundle = Bundle(train_py=COUNT)
     real.bundle.add(bundle)
     (launch,) = launches([("node-2", (0,))], argv=("python3", "train.py"), files=bundle.files)
@@ -293,7 +293,7 @@ async def test_a_restarted_scheduler_gets_the_whole_log_and_the_end(real: RealSt
     await after.hush()
 
 
-async def test_a_worker_that_comes_later_is_told_all_that_the_first_one_was(
+async def test_later_worker_gets_config_of_first_worker(
     real: RealStand,
 ) -> None:
     bundle = Bundle(train_py=COUNT)
@@ -307,7 +307,7 @@ async def test_a_worker_that_comes_later_is_told_all_that_the_first_one_was(
     assert (await real.log(first)).split() == (await real.log(second)).split()
 
 
-async def test_a_pod_that_a_kubelet_refuses_was_not_taken_and_others_may_go_there(
+async def test_pod_rejected_by_kubelet_is_not_taken(
     real: RealStand, real_space: pods.Space
 ) -> None:
     everything = pods.python_pod("foreign", pods.WAIT, gpus=4, node="node-1")
@@ -315,7 +315,7 @@ async def test_a_pod_that_a_kubelet_refuses_was_not_taken_and_others_may_go_ther
     cluster = real_space.cluster
     with pods.space(cluster) as elsewhere:
         elsewhere.run(everything)
-        # What a kube-scheduler does that has not heard of the other pod yet.
+        # A kube-scheduler that has not yet seen the other pod binds in the same way.
         cluster.processes.freeze("kube-scheduler")
         try:
             await real.start([refused])

@@ -1,4 +1,4 @@
-"""A real API server that knows our definitions, and a store in a namespace of each test."""
+"""Fixtures: a real API server with the custom resource definitions, and stores per namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MakeStore = Callable[..., KubernetesStore]
 
 @pytest.fixture(scope="session")
 def defined(access: Access) -> Access:
-    """An API server with our definitions."""
+    """Return an API server with the custom resource definitions."""
 
     async def define() -> None:
         async with connect(access.kubeconfig) as connection:
@@ -32,14 +32,14 @@ def defined(access: Access) -> Access:
 
 @pytest.fixture
 async def connection(defined: Access) -> AsyncIterator[Connection]:
-    """A connection as administrator."""
+    """Yield a connection as administrator."""
     async with connect(defined.kubeconfig) as found:
         yield found
 
 
 @pytest.fixture
 async def namespace(connection: Connection) -> AsyncIterator[str]:
-    """A namespace of this test alone."""
+    """Yield a namespace for one test."""
     async with kubernetes.namespace(connection) as name:
         yield name
 
@@ -48,7 +48,7 @@ async def namespace(connection: Connection) -> AsyncIterator[str]:
 async def make_store(
     connection: Connection, namespace: str, tmp_path: Path
 ) -> AsyncIterator[MakeStore]:
-    """Makes stores of the test's namespace; those still open are closed at its end."""
+    """Yield a function that makes stores of the namespace; open stores are closed at the end."""
     made: list[KubernetesStore] = []
 
     def make(**settings: object) -> KubernetesStore:

@@ -1,4 +1,4 @@
-"""Uploaded contents through fsspec: the same on a folder and on an object store."""
+"""Uploaded contents through fsspec, with equal behaviour on folders and object stores."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SHA256 = hashlib.sha256(HELLO).hexdigest()
 
 @pytest.fixture(params=["file", "memory"])
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> FsspecObjects:
-    """A place of contents of this test alone."""
+    """Return an object store for one test."""
     if request.param == "file":
         return FsspecObjects(f"file://{tmp_path}/objects")
     return FsspecObjects(f"memory://{secrets.token_hex(4)}")
 
 
-def test_a_content_is_whole_or_not_there(objects: FsspecObjects, tmp_path: Path) -> None:
+def test_content_is_complete_or_absent(objects: FsspecObjects, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         objects.open(SHA256)
     assert not objects.has(SHA256)
@@ -41,7 +41,7 @@ def test_a_content_is_whole_or_not_there(objects: FsspecObjects, tmp_path: Path)
 
 
 @pytest.mark.parametrize("user", ["susan", "..", "a/b", "ü %2F", "u-x"])
-def test_who_uploaded_is_known_whatever_the_name(objects: FsspecObjects, user: str) -> None:
+def test_uploader_is_known_for_any_user_name(objects: FsspecObjects, user: str) -> None:
     assert objects.load() == {}
     objects.mark(SHA256, user)
     objects.mark(SHA256, "joe")
@@ -53,14 +53,14 @@ def test_who_uploaded_is_known_whatever_the_name(objects: FsspecObjects, user: s
     assert set(objects.load()[SHA256]) == {"joe"}
 
 
-def test_a_place_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+def test_unwritable_object_store_is_reported(tmp_path: Path) -> None:
     (tmp_path / "objects").write_text("a file, no folder")
     objects = FsspecObjects(f"file://{tmp_path}/objects")
     with pytest.raises(Unavailable, match="check that it is there"):
         objects.mark(SHA256, "susan")
 
 
-def test_no_name_leads_out_of_the_place(tmp_path: Path) -> None:
+def test_user_names_stay_inside_object_store(tmp_path: Path) -> None:
     objects = FsspecObjects(f"file://{tmp_path}/objects")
     for user in ("..", "../..", "/etc"):
         objects.mark(SHA256, user)

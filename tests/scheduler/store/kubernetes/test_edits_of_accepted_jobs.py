@@ -1,4 +1,4 @@
-"""A job that people edit while it is accepted: taken as it is then, or put back with a sentence."""
+"""Edits of a job around its acceptance are applied, or reverted with a reason."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PUT_BACK = (
 
 
 class Desk:
-    """A namespace in which somebody writes one job."""
+    """Client of a namespace in which a user writes one job, with the store that watches it."""
 
     def __init__(self, connection: Connection, namespace: str, store: KubernetesStore) -> None:
         self.connection, self.namespace, self.store = connection, namespace, store
         self.news = store.written()
 
     async def send(self, **spec: Any) -> JobWritten:
-        """Create the job and wait until it is told."""
+        """Create the job and return the event of the store about it."""
         full = {"script": {"path": "train.py"}, "user": "susan", "gpus": 1, "cpus": 1} | spec
         body = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": {"name": "one"}}
         await self.connection.create(JOBS, {**body, "spec": full}, namespace=self.namespace)
@@ -54,27 +54,27 @@ class Desk:
         return told
 
     async def told(self) -> Written:
-        """Return what the store tells next."""
+        """Return the next event of the store."""
         async with asyncio.timeout(PATIENCE_S):
             return await anext(self.news)
 
     async def edit(self, **spec: Any) -> None:
-        """Change the spec."""
+        """Patch the spec of the job."""
         await self.connection.patch(JOBS, "one", {"spec": spec}, namespace=self.namespace)
 
     async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Return the object when something holds of it."""
+        """Wait until the object fulfils a condition, and return it."""
         return await until_async(self.found, holds=holds)
 
     async def found(self) -> dict[str, Any]:
-        """Return the object."""
+        """Return the object of the job."""
         got: dict[str, Any] = await self.connection.get(JOBS, "one", namespace=self.namespace)
         return got
 
 
 @pytest.fixture
 async def desk(make_store: MakeStore, connection: Connection, namespace: str) -> Desk:
-    """A store that has begun."""
+    """Return a desk with an open store."""
     store = make_store()
     await store.open()
     return Desk(connection, namespace, store)
@@ -98,12 +98,12 @@ def refusal(job: dict[str, Any]) -> str | None:
 
 
 async def seen(desk: Desk, generation: int) -> None:
-    """Wait until the store has heard of an edit."""
+    """Wait until the store has seen an edit."""
     items = desk.store.reflector.items
     await until_async(lambda: items[desk.namespace, "one"].generation >= generation)
 
 
-async def test_an_edit_before_the_acceptance_is_put_back_with_a_sentence(desk: Desk) -> None:
+async def test_edit_before_acceptance_is_reverted_with_reason(desk: Desk) -> None:
     told = await desk.send()
     await desk.edit(cpus=4, priority=7)
     await seen(desk, 2)
@@ -114,7 +114,7 @@ async def test_an_edit_before_the_acceptance_is_put_back_with_a_sentence(desk: D
     assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
 
 
-async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
+async def test_edit_between_acceptance_and_status_is_reverted(
     desk: Desk, make_store: MakeStore
 ) -> None:
     told = await desk.send()
@@ -134,9 +134,9 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
     assert found.spec.cpus == 1
 
 
-async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> None:
+async def test_unseen_edit_is_reverted(desk: Desk) -> None:
     told = await desk.send()
-    desk.store.listening.cancel()  # the one that listens
+    desk.store.listening.cancel()  # stops the watch
     record = record_of(told)
     await desk.edit(cpus=4, suspend=False)
     await desk.store.commit(AddJob(record, told.submission))
@@ -146,7 +146,7 @@ async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> N
     assert (job["spec"]["cpus"], job["status"]["state"], refusal(job)) == (1, "paused", PUT_BACK)
 
 
-async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk) -> None:
+async def test_edit_during_refusal_is_evaluated_again(desk: Desk) -> None:
     told = await desk.send(project="no-such")
     await desk.edit(project="vision")
     await seen(desk, 2)
@@ -162,7 +162,7 @@ async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk
     ]
 
 
-async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(desk: Desk) -> None:
+async def test_job_deleted_before_acceptance_is_not_recreated(desk: Desk) -> None:
     told = await desk.send()
     await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
     await until_async(lambda: (desk.namespace, "one") not in desk.store.reflector.items)
@@ -174,7 +174,7 @@ async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(de
 
 
 async def asked(desk: Desk, **spec: Any) -> JobRecord:
-    """Let a job be sent and accepted."""
+    """Send a job, accept it and return its record."""
     told = await desk.send(**spec)
     record = record_of(told)
     record = replace(
@@ -188,9 +188,7 @@ async def asked(desk: Desk, **spec: Any) -> JobRecord:
     return record
 
 
-async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
-    desk: Desk, make_store: MakeStore
-) -> None:
+async def test_change_by_api_is_written_to_object_spec(desk: Desk, make_store: MakeStore) -> None:
     record = await asked(desk)
     spec = record.spec.changed(workers=3, min_workers=3, priority=80, gpus=2, time_limit_s=60)
     spec = spec.changed(gpu_models=("A100",))
@@ -204,7 +202,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     assert refusal(job) is None
     await desk.edit(suspend=True)
     news = [await desk.told()]
-    while not isinstance(news[-1], SuspendWritten):  # its own words may come back before
+    while not isinstance(news[-1], SuspendWritten):  # its own writes may come back first
         news.append(await desk.told())
     assert set(news[:-1]) <= {
         FieldWritten(record.id, "workers", 3),
@@ -220,9 +218,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     assert found.spec.gpu_models == ("A100",)
 
 
-async def test_what_was_edited_while_nobody_listened_is_a_wish_and_not_yet_what_it_has(
-    desk: Desk, make_store: MakeStore
-) -> None:
+async def test_edit_during_downtime_is_change_request(desk: Desk, make_store: MakeStore) -> None:
     record = await asked(desk)
     await desk.store.close()
     await desk.edit(gpuModels=["A100"], timeLimitSeconds=60)
@@ -237,43 +233,41 @@ async def test_what_was_edited_while_nobody_listened_is_a_wish_and_not_yet_what_
     ]
 
 
-async def test_another_name_stands_in_the_object_and_is_found_there_again(
-    desk: Desk, make_store: MakeStore
-) -> None:
+async def test_renamed_job_is_loaded_with_new_name(desk: Desk, make_store: MakeStore) -> None:
     record = await asked(desk)
     await desk.store.commit(SaveJob(replace(record, name="new")), SaveAsked(record.id, ("name",)))
     job = await desk.found()
     assert (job["spec"]["name"], refusal(job)) == ("new", None)
     await desk.edit(name="newer")
     news = [await desk.told()]
-    while news[-1] != FieldWritten(record.id, "name", "newer"):  # its own word may come back before
+    while news[-1] != FieldWritten(record.id, "name", "newer"):  # its own may come first
         news.append(await desk.told())
     assert set(news[:-1]) <= {FieldWritten(record.id, "name", "new")}
     (found,) = (await make_store().open()).jobs
     assert found.name == "newer"
 
 
-async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> None:
+async def test_newer_edit_of_object_is_not_overwritten(desk: Desk) -> None:
     record = await asked(desk)
     listening = desk.store.listening
-    listening.cancel()  # it has not heard yet of what somebody writes now
+    listening.cancel()  # the store does not see the next edit
     await desk.edit(priority=20)
     changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     assert (await desk.found())["spec"]["priority"] == 20
 
 
-async def test_a_wish_that_waits_for_its_turn_is_not_written_over(desk: Desk) -> None:
+async def test_pending_change_request_is_not_overwritten(desk: Desk) -> None:
     record = await asked(desk)
     await desk.edit(workers=3)
-    assert await desk.told() == FieldWritten(record.id, "workers", 3)  # told, and not yet taken
+    assert await desk.told() == FieldWritten(record.id, "workers", 3)  # reported, not applied
     changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     spec = (await desk.found())["spec"]
     assert (spec["workers"], spec["priority"]) == (3, 80)
 
 
-async def test_a_wish_that_cannot_be_met_is_put_back_with_its_sentence(desk: Desk) -> None:
+async def test_rejected_change_request_is_reverted_with_reason(desk: Desk) -> None:
     record = await asked(desk, workers=2)
     await desk.edit(workers=3)
     assert await desk.told() == FieldWritten(record.id, "workers", 3)
@@ -285,7 +279,7 @@ async def test_a_wish_that_cannot_be_met_is_put_back_with_its_sentence(desk: Des
     )
 
 
-async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> None:
+async def test_allowed_edit_is_reported_and_kept(desk: Desk) -> None:
     submission = JobSubmission(
         entry=ScriptEntry("train.py"),
         gpus=2,

@@ -1,4 +1,4 @@
-"""What becomes of a job is told as Kubernetes events of its object, once for each state."""
+"""Job states as Kubernetes events of the job object, one event per state."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ATTEMPT = AttemptRecord(
 
 
 class Recorded:
-    """A connection that keeps what is created, or refuses it."""
+    """Connection that records created objects, or rejects them."""
 
     def __init__(self, *, refuses: bool = False) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ class Recorded:
             raise KubeForbidden(KubeStatus(403, "Forbidden", "events is forbidden"))
 
 
-def test_every_state_has_a_word() -> None:
+def test_every_job_state_has_event_reason() -> None:
     assert set(WORDS) == set(JobState)
 
 
@@ -73,11 +73,11 @@ def test_every_state_has_a_word() -> None:
         (StoredJob(replace(JOB, state=JobState.FAILED, note=FAILED)), FAILED.text),
     ],
 )
-def test_an_event_says_what_the_status_says(stored: StoredJob, said: str) -> None:
+def test_event_text_matches_job_status(stored: StoredJob, said: str) -> None:
     assert said_of(stored) == said
 
 
-async def test_many_events_wait_bounded_and_the_newest_stay() -> None:
+async def test_event_queue_is_bounded_and_keeps_newest() -> None:
     recorded = Recorded()
     events = JobEvents(recorded, "work")  # type: ignore[arg-type]
     for number in range(MOST + 5):
@@ -88,7 +88,7 @@ async def test_many_events_wait_bounded_and_the_newest_stay() -> None:
     assert recorded.bodies[0]["involvedObject"]["name"] == "job-5"
 
 
-async def test_what_may_not_be_posted_is_dropped_and_the_next_is_tried() -> None:
+async def test_rejected_event_is_dropped_and_next_is_posted() -> None:
     recorded = Recorded(refuses=True)
     events = JobEvents(recorded, "work")  # type: ignore[arg-type]
     for name in ("one", "x" * 253):
@@ -105,14 +105,14 @@ async def test_what_may_not_be_posted_is_dropped_and_the_next_is_tried() -> None
 
 
 async def events_of(connection: Connection, namespace: str, name: str) -> dict[str, str]:
-    """The events of a job: type and sentence by reason."""
+    """Return the events of a job: type and message by reason."""
     fields = f"involvedObject.kind={TRAINING_JOBS.kind.kind},involvedObject.name={name}"
     listing: Any = await connection.list(EVENTS, namespace=namespace, fields=fields)
     return {it["reason"]: f"{it['type']}: {it['message']}" for it in listing.items}
 
 
 async def wait_for(connection: Connection, namespace: str, name: str, *wanted: str) -> Any:
-    """Return the events of a job when these are among them."""
+    """Wait until a job has events with these reasons, and return all of its events."""
     return await until_async(
         lambda: events_of(connection, namespace, name),
         f"events {wanted} of {name}",
@@ -121,7 +121,7 @@ async def wait_for(connection: Connection, namespace: str, name: str, *wanted: s
 
 
 @pytest.mark.kubernetes
-async def test_each_state_is_told_once_also_by_the_next_leader(
+async def test_state_is_posted_once_across_leaders(
     make_store: Callable[..., KubernetesStore], connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -150,7 +150,7 @@ async def test_each_state_is_told_once_also_by_the_next_leader(
 
 
 @pytest.mark.kubernetes
-async def test_a_refusal_is_told_and_the_columns_of_kubectl_say_so(
+async def test_refusal_is_posted_and_shown_in_kubectl_columns(
     make_store: Callable[..., KubernetesStore],
     connection: Connection,
     namespace: str,

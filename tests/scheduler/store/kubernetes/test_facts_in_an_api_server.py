@@ -1,4 +1,4 @@
-"""The store on a real API server: what was committed is there, whatever happens in between."""
+"""The store on a real API server: committed records survive restarts and failures."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ JOBS = TRAINING_JOBS.kind
 MakeStore = Callable[..., KubernetesStore]
 
 
-async def test_everything_is_found_again_in_order(
-    make_store: MakeStore, connection: Connection
-) -> None:
+async def test_records_are_loaded_in_order(make_store: MakeStore, connection: Connection) -> None:
     await connection.apply(*(PROJECTS.kind, "vision", _project("vision")), manager="tests")
     await connection.apply(*(POOL_SETTINGS.kind, "default", _settings()), manager="tests")
     store = make_store()
@@ -107,7 +105,7 @@ def _project(name: str) -> dict[str, Any]:
     }
 
 
-async def test_of_many_jobs_each_is_told_when_the_api_server_has_it(
+async def test_written_callback_follows_api_server_write(
     make_store: MakeStore, access: Access, namespace: str
 ) -> None:
     store = make_store()
@@ -125,7 +123,7 @@ async def test_of_many_jobs_each_is_told_when_the_api_server_has_it(
     assert seen == {it.id: "paused" for it in records}
 
 
-async def test_a_job_says_in_kubernetes_what_becomes_of_it(
+async def test_job_status_shows_reason_and_estimate(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store(epoch=3)
@@ -158,7 +156,7 @@ async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     assert (over["exitCode"], over.get("workers", 0)) == (0, 0)
 
 
-async def test_what_was_said_of_waiting_jobs_is_not_said_again_after_a_restart(
+async def test_unchanged_wait_reason_is_not_rewritten_after_restart(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store(epoch=3)
@@ -184,7 +182,7 @@ async def test_what_was_said_of_waiting_jobs_is_not_said_again_after_a_restart(
     assert (said["reason"]["code"], said["epoch"]) == ("pool-full", 5)
 
 
-async def test_that_workers_run_is_written_later_and_with_the_next_change(
+async def test_worker_start_is_written_later_with_next_change(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -205,7 +203,7 @@ async def test_that_workers_run_is_written_later_and_with_the_next_change(
     assert (await again.open()).jobs == (record,)
 
 
-async def test_a_gpu_has_one_holder_whatever_the_service_believes(make_store: MakeStore) -> None:
+async def test_gpu_has_one_holder(make_store: MakeStore) -> None:
     store = make_store()
     await store.open()
     one, two = job(), job()
@@ -220,7 +218,7 @@ async def test_a_gpu_has_one_holder_whatever_the_service_believes(make_store: Ma
     with pytest.raises(Conflict):
         await store.commit(SaveLease(lease))
     ended = replace(run.workers[0], ended=T + 2)
-    # Freed and taken in one commit, in this order.
+    # One commit frees the GPU and then assigns it.
     await store.commit(
         SaveAttempt(replace(run, workers=(ended,), ended=T + 2)), SaveJob(two), SaveAttempt(other)
     )
@@ -228,7 +226,7 @@ async def test_a_gpu_has_one_holder_whatever_the_service_believes(make_store: Ma
         await store.commit(SaveLease(lease))
 
 
-async def test_keys_and_ids_are_used_once(make_store: MakeStore) -> None:
+async def test_idempotency_keys_and_ids_are_unique(make_store: MakeStore) -> None:
     store = make_store()
     await store.open()
     await store.commit(add(job(key="k")))
@@ -239,7 +237,7 @@ async def test_keys_and_ids_are_used_once(make_store: MakeStore) -> None:
         await store.commit(SaveJob(job()))
 
 
-async def test_a_job_that_the_api_server_refuses_was_never_there(
+async def test_job_rejected_by_api_server_is_not_stored(
     make_store: MakeStore, connection: Connection
 ) -> None:
     store = make_store()
@@ -250,7 +248,7 @@ async def test_a_job_that_the_api_server_refuses_was_never_there(
     await store.commit(add(job(key="k")))
 
 
-async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused(
+async def test_uploads_belong_to_user_and_are_deleted_when_unused(
     make_store: MakeStore,
 ) -> None:
     store = make_store()
@@ -273,7 +271,7 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     await again.open()
     await asyncio.sleep(0)
     assert again.objects_of("../joe", [a, b, c]) == {b}
-    # Markers are as old as their files: now.
+    # The age of a marker is that of its file, so these are new.
     assert set(await again.unused_objects(4e9)) == {b, c}
     assert await again.unused_objects(T - 1e9) == ()
     await again.forget_objects([b, c])
@@ -282,7 +280,7 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     assert await again.unused_objects(4e9) == (a,)
 
 
-async def test_a_job_with_very_many_files_is_listed_beside_its_object(
+async def test_long_file_list_is_stored_outside_job_object(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -301,7 +299,7 @@ async def test_a_job_with_very_many_files_is_listed_beside_its_object(
     assert msgspec.json.decode(stored, type=JobSubmission).files == files
 
 
-async def test_the_variables_of_a_job_stand_where_only_the_scheduler_reads(
+async def test_job_variables_are_stored_outside_job_object(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -314,7 +312,7 @@ async def test_the_variables_of_a_job_stand_where_only_the_scheduler_reads(
     beside = await connection.get(JOBS, other.id, namespace=namespace)
     assert "s3cret" not in str(found)
     assert not found["spec"].get("env")
-    # Who reads the hash cannot try out what is in it.
+    # The hash is salted, so that its readers cannot guess the values.
     assert found["spec"]["environment"] != beside["spec"]["environment"]
     await store.close()
     again = make_store()
@@ -327,7 +325,7 @@ async def test_the_variables_of_a_job_stand_where_only_the_scheduler_reads(
     assert again.submission(other.id) is not None
 
 
-async def test_a_lease_that_an_earlier_try_has_made_is_as_good(
+async def test_lease_of_earlier_attempt_is_reused(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -343,7 +341,7 @@ async def test_a_lease_that_an_earlier_try_has_made_is_as_good(
     assert listed.items == ()
 
 
-async def test_many_jobs_are_written_side_by_side(make_store: MakeStore) -> None:
+async def test_many_jobs_are_written_concurrently(make_store: MakeStore) -> None:
     store = make_store()
     await store.open()
     records = [job(submitted=T + number / 1000) for number in range(200)]
@@ -357,7 +355,7 @@ async def test_many_jobs_are_written_side_by_side(make_store: MakeStore) -> None
     assert contents.jobs == tuple(it.job for it in changes if isinstance(it, SaveJob))
 
 
-async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
+async def test_concurrent_commits_of_one_job_complete(
     make_store: MakeStore,
 ) -> None:
     store = make_store()
@@ -376,7 +374,7 @@ async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
     assert found.spec.priority == 1000
 
 
-async def test_rights_that_do_not_reach_are_told_in_words(
+async def test_missing_permissions_are_reported(
     access: Access, make_store: MakeStore, namespace: str
 ) -> None:
     someone = access.service_account(namespace, "weak")
@@ -385,7 +383,7 @@ async def test_rights_that_do_not_reach_are_told_in_words(
             await make_store(connection=weak).open()
 
 
-async def test_a_wish_is_there_before_its_commit_returns(
+async def test_stop_request_is_written_before_commit_returns(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()

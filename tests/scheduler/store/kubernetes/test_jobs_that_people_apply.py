@@ -1,4 +1,4 @@
-"""What people write with kubectl comes in: jobs, suspend, deletions; and refusals go out."""
+"""Changes made with kubectl: jobs, suspend and deletions come in, refusals are written back."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def record_of(told: JobWritten) -> JobRecord:
     )
 
 
-async def test_a_job_that_was_applied_is_told_accepted_and_found_again(
+async def test_applied_job_is_reported_accepted_and_loaded(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     early = await apply(connection, namespace, "early", gpus=2)
@@ -108,7 +108,7 @@ async def test_a_job_that_was_applied_is_told_accepted_and_found_again(
     assert [it.state for it in contents.jobs] == [JobState.QUEUED, JobState.PAUSED]
 
 
-async def test_an_acceptance_that_a_crash_cut_off_is_asked_for_again(
+async def test_interrupted_acceptance_is_requested_again(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -123,7 +123,7 @@ async def test_an_acceptance_that_a_crash_cut_off_is_asked_for_again(
     assert await following(again.written()) == told
 
 
-async def test_suspend_is_told_once_and_also_when_nobody_listened(
+async def test_suspend_is_reported_once_even_after_downtime(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -149,10 +149,10 @@ async def test_suspend_is_told_once_and_also_when_nobody_listened(
     await third.open()
     await apply(connection, namespace, "marker")
     after = await following(third.written())
-    assert isinstance(after, JobWritten)  # and not suspend once more
+    assert isinstance(after, JobWritten)  # and no second SuspendWritten
 
 
-async def test_a_job_that_was_deleted_is_told(
+async def test_deleted_job_is_reported(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -166,7 +166,7 @@ async def test_a_job_that_was_deleted_is_told(
     assert await following(news) == JobGone(told.id)
 
 
-async def test_a_refusal_stands_at_the_job_until_it_is_edited(
+async def test_refusal_stays_in_status_until_edit(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -198,7 +198,7 @@ async def test_a_refusal_stands_at_the_job_until_it_is_edited(
     assert found["status"]["state"] == "queued"
 
 
-async def test_a_job_without_a_user_is_refused_by_the_store_itself(
+async def test_job_without_user_is_rejected_by_store(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -221,7 +221,7 @@ async def test_a_job_without_a_user_is_refused_by_the_store_itself(
     assert found["status"]["reason"]["code"] == "no-user"
 
 
-async def test_nobody_names_the_variables_of_anothers_job(
+async def test_job_naming_foreign_variables_is_rejected(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -245,7 +245,7 @@ async def test_nobody_names_the_variables_of_anothers_job(
     assert "spec.environment is written by the scheduler" in found["status"]["reason"]["text"]
 
 
-async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
+async def test_scale_is_reported_once_even_after_downtime(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -268,7 +268,7 @@ async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     assert await following(again.written()) == FieldWritten(told.id, "workers", 3)
 
 
-async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_listened(
+async def test_priority_is_reported_once_even_after_downtime(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -293,7 +293,7 @@ async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_lis
     assert await following(again.written()) == FieldWritten(told.id, "priority", 80)
 
 
-async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was(
+async def test_deleted_lease_object_is_reported_and_restored(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
@@ -303,11 +303,11 @@ async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was
     returned = LeaseRecord("m" * 26, "joe", "", "start-2", ("n/1",), 1.0)
     await store.commit(SaveLease(kept), SaveLease(returned))
     before = await connection.get(LEASES, kept.id, namespace=namespace)
-    await store.commit(DropLease(returned.id))  # our own doing is no news
+    await store.commit(DropLease(returned.id))  # own changes are not reported
     await connection.delete(LEASES, kept.id, namespace=namespace)
     assert await following(news) == LeaseGone(kept.id)
     await store.restore(kept.id)
-    await store.restore(returned.id)  # given back: nothing is made again
+    await store.restore(returned.id)  # released: not created again
     listed = await connection.list(LEASES, namespace=namespace)
     assert [it["spec"] for it in listed.items] == [before["spec"]]
     await store.commit(DropLease(kept.id))

@@ -1,4 +1,4 @@
-"""The API server itself stops, dies and comes back; commits, news and terms go through it."""
+"""Commits, watches and terms survive a stopped or killed API server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def _waits(said: list[str | None]) -> None:
 
 
 @pytest.mark.parametrize("how", ["killed", "frozen"])
-async def test_what_was_begun_is_finished_when_the_api_server_is_back(
+async def test_pending_writes_finish_after_api_server_outage(
     control_plane: ControlPlane,
     make_store: MakeStore,
     connection: Connection,
@@ -77,7 +77,7 @@ async def test_what_was_begun_is_finished_when_the_api_server_is_back(
         await commit
     assert said[-1] is None
 
-    # The watch goes on as well.
+    # The watch continues as well.
     patch: dict[str, Any] = {"spec": {"suspend": True}}
     await connection.patch(JOBS, records[0].id, patch, namespace=namespace)
     async with asyncio.timeout(90):

@@ -1,4 +1,4 @@
-"""Records become objects and are found again: nothing is lost, whatever the fields hold."""
+"""Round trip of records through Kubernetes objects, without loss for any field value."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ RECORDS = st.builds(
 
 
 def records_in(record: type[msgspec.Struct]) -> set[type[Any]]:
-    """Return the records that the fields of one have, at any depth of their types."""
+    """Return the record types in the fields of a record type, at any depth."""
     found: set[type[Any]] = set()
     kinds = list(get_type_hints(record).values())
     while kinds:
@@ -227,7 +227,7 @@ def records_in(record: type[msgspec.Struct]) -> set[type[Any]]:
 
 
 def submission_of(job: JobRecord) -> JobSubmission:
-    """Return what was submitted for a job."""
+    """Return the submission of a job."""
     return JobSubmission(
         entry=ScriptEntry("train.py"),
         name=job.name,
@@ -254,7 +254,7 @@ def read_back(image: StoredJob, told: WaitReport = WaitReport()) -> StoredJob:  
     st.lists(PREEMPTIONS, max_size=3).map(tuple),
 )
 @settings(max_examples=examples(300))
-def test_a_job_is_found_again_as_it_was(
+def test_job_record_survives_round_trip(
     job: JobRecord,
     attempts: tuple[AttemptRecord, ...],
     preemptions: tuple[PreemptionRecord, ...],
@@ -265,8 +265,8 @@ def test_a_job_is_found_again_as_it_was(
     assert read_back(image, told) == image
 
 
-def test_the_example_jobs_above_have_every_field_of_a_record() -> None:
-    """A field that is added to a record must be added to the status: this is where one notices."""
+def test_example_jobs_cover_every_record_field() -> None:
+    """Detect a record field that is missing in the examples and in the status."""
     examples: list[tuple[Any, Any]] = [
         (JobRecord, RECORDS),
         (WorkerRecord, WORKERS),
@@ -313,7 +313,7 @@ FILES = st.lists(
     st.booleans(),
     st.booleans(),
 )
-def test_what_is_to_run_is_found_again(
+def test_submission_survives_round_trip(
     entry: Any,
     files: list[SnapshotFile],
     env: dict[str, str],
@@ -334,7 +334,7 @@ def test_what_is_to_run_is_found_again(
 
 
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=150))
-def test_a_status_stays_bounded_and_has_the_newest_attempt(sizes: list[int]) -> None:
+def test_status_is_bounded_and_keeps_newest_attempt(sizes: list[int]) -> None:
     attempts = [
         AttemptRecord(ID, number + 1, 0.0, tuple(WorkerRecord(i, "n", ()) for i in range(size)))
         for number, size in enumerate(sizes)
@@ -345,7 +345,7 @@ def test_a_status_stays_bounded_and_has_the_newest_attempt(sizes: list[int]) -> 
     assert sum(len(it.workers) for it in kept[:-1]) <= MOST_WORKERS
 
 
-def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
+def test_worker_start_is_runtime_fact_unlike_worker_end() -> None:
     waiting = WorkerRecord(0, "n", ("g",))
     running = msgspec.structs.replace(waiting, started=5.0)
     ended = msgspec.structs.replace(running, ended=6.0, exit_code=0)
@@ -362,7 +362,7 @@ def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
     assert without_runtime_facts(image(wish, running, 5.0)) != without_runtime_facts(before)
 
 
-def test_conditions_say_what_has_come_about_and_the_sentence_once() -> None:
+def test_conditions_follow_job_state_and_show_reason_once() -> None:
     said = Note("pool-full", "All GPUs are in use.")
     waits = JobRecord(ID, "n", "p", "u", JobState.QUEUED, 1.0, 1.0)
     run = AttemptRecord(ID, 1, 2.0, (WorkerRecord(0, "n", ("g",)),))

@@ -1,4 +1,4 @@
-"""What administrators say of nodes is found again in the status of the pool's settings."""
+"""Drains, notes and maintenance windows of nodes are stored in the status of the pool settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.store.records import NodeRecord, NodeWindowRecord, Save
 pytestmark = pytest.mark.kubernetes
 
 
-async def test_drain_note_and_window_are_found_again(
+async def test_drain_note_and_maintenance_window_survive_restart(
     make_store: Callable[..., KubernetesStore], connection: Connection
 ) -> None:
     settings = {
@@ -34,7 +34,8 @@ async def test_drain_note_and_window_are_found_again(
     await store.close()
     again = make_store()
     assert (await again.open()).nodes == (drained, noted)
-    # Whoever reads the status of settings and pools alike finds a number of nodes, or none.
+    # In the status of pools ``nodes`` is a number, so the settings store records under another
+    # name.
     raw = await connection.get(POOL_SETTINGS.kind, "default", as_=dict[str, object])
     assert "nodes" not in cast(dict[str, object], raw["status"])
     await again.commit(SaveNodes(()))

@@ -1,4 +1,4 @@
-"""Writes to a real API server that others cross: edits, lost answers, other leaders, outages."""
+"""Writes to a real API server with conflicts: edits, lost responses, other leaders and outages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JOBS = TRAINING_JOBS.kind
 MakeStore = Callable[..., KubernetesStore]
 
 
-async def test_an_edit_by_a_user_in_between_delays_a_write_and_loses_nothing(
+async def test_concurrent_user_edit_delays_write_without_loss(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store(epoch=1)
@@ -50,7 +50,7 @@ async def test_an_edit_by_a_user_in_between_delays_a_write_and_loses_nothing(
     assert found["status"]["attempt"] == 5
 
 
-async def test_a_write_whose_answer_was_lost_is_recognised(
+async def test_write_with_lost_response_is_recognised(
     make_store: MakeStore,
     connection: Connection,
     namespace: str,
@@ -80,7 +80,7 @@ async def test_a_write_whose_answer_was_lost_is_recognised(
     assert (await make_store(epoch=1).open()).jobs == (record,)
 
 
-async def test_a_leader_that_was_replaced_learns_it_and_writes_no_more(
+async def test_replaced_leader_stops_writing(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     lost: list[NotLeading] = []
@@ -100,7 +100,7 @@ async def test_a_leader_that_was_replaced_learns_it_and_writes_no_more(
     assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
 
 
-async def test_a_late_write_of_an_old_leader_is_written_over(
+async def test_late_write_of_old_leader_is_overwritten(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     old = make_store(epoch=1)
@@ -110,7 +110,7 @@ async def test_a_late_write_of_an_old_leader_is_written_over(
     new = make_store(epoch=2)
     await new.open()
     theirs, other = started(record, "node-b/0")
-    await old.commit(SaveJob(theirs), SaveAttempt(other))  # its guard came too late
+    await old.commit(SaveJob(theirs), SaveAttempt(other))  # its leader check came too late
     mine, run = started(record, "node-a/0")
     await new.commit(SaveJob(mine), SaveAttempt(run))
     status = await status_of(connection, namespace, record.id)
@@ -118,7 +118,7 @@ async def test_a_late_write_of_an_old_leader_is_written_over(
     assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
 
 
-async def test_a_late_write_of_an_old_leader_does_not_stay(
+async def test_late_write_of_old_leader_is_reverted(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     old = make_store(epoch=1)
@@ -137,7 +137,7 @@ async def test_a_late_write_of_an_old_leader_does_not_stay(
     assert (status["state"], status.get("attempts", [])) == ("queued", [])
 
 
-async def test_a_guard_that_says_no_lets_nothing_through(
+async def test_failed_leader_check_blocks_writes(
     make_store: MakeStore,
     connection: Connection,
     namespace: str,
@@ -162,7 +162,7 @@ async def test_a_guard_that_says_no_lets_nothing_through(
     assert lost
 
 
-async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
+async def test_commit_waits_and_reports_api_server_outage(
     make_store: MakeStore,
     connection: Connection,
     namespace: str,
@@ -188,7 +188,7 @@ async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
     assert not commit.done()
     assert said[0] is not None
     assert "running jobs go on" in said[0]
-    commit.cancel()  # who waited went away; what has begun is finished
+    commit.cancel()  # the waiting caller is cancelled; the started write finishes
     with contextlib.suppress(asyncio.CancelledError):
         await commit
     away = False
@@ -199,7 +199,7 @@ async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
     await until_async(lambda: said[-1] is None)
 
 
-async def test_an_object_that_somebody_deleted_holds_nothing_up(
+async def test_deleted_object_does_not_block_writes(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
     store = make_store()
