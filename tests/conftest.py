@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Setup for all tests."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from benchpool_support.outcomes import deselect_others
 from benchpool_support.outcomes import pytest_addoption as pytest_addoption
 from benchpool_support.outcomes import pytest_configure as pytest_configure
 
-# As the programs that they test do; it takes a second from each process of tests.
+# Like the tested programs; this saves a second in each test process.
 jupyter.load_jsonschema()
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported out of later collections of garbage: it stays to the end."""
+    """Exclude imported objects from later garbage collections, because they stay to the end."""
     gc.collect()
     gc.freeze()
 
 
 TESTS = Path(__file__).parent
 LONGEST = ("e2e", "workstation")
-"""Folders whose tests start Hubs of their own: where several run at once, these begin."""
+"""Folders whose tests start Hubs of their own; they run first in parallel runs."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest where several run at once."""
+    """Run the longest tests first, for parallel runs."""
     deselect_others(config, items)
     items.sort(key=lambda item: item.path.relative_to(TESTS).parts[0] not in LONGEST)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests on the one cluster with real nodes: they may run beside all others."""
-    # Those on our images as well: two runs must not make images at the same time.
+    """Mark tests on the one cluster with real nodes, which may run beside all other tests."""
+    # The mark includes tests on our images: two runs must not make images at the same time.
     takes = {"cluster", "cluster_use", "images"} & set(getattr(item, "fixturenames", ()))
     if takes and item.get_closest_marker("kubernetes"):
         item.add_marker(pytest.mark.nodes)

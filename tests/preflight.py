@@ -1,8 +1,8 @@
-"""Say which settings of the kernel are too small for the tests; with ``--set``, raise them as root.
+"""List the kernel settings that are too small for the tests; with ``--set``, raise them as root.
 
     python3 tests/preflight.py [--set]
 
-The tests run without any of it, but slower, or not all at once. Needs nothing but Python.
+Without them, the tests run slower, or not all at once. This script needs only Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Setting(NamedTuple):
 
 
 def at_least(value: int, wanted: int) -> bool:
-    """Return whether a value is no smaller than the wanted one."""
+    """Return whether a value is at least the wanted one."""
     return value >= wanted
 
 
@@ -48,7 +48,7 @@ SETTINGS = (
 
 
 def look(setting: Setting, raise_it: bool) -> str | None:
-    """Return a sentence on a setting that does not fit, or None when it does or was raised."""
+    """Return a sentence on a setting that does not fit, or None if it fits or was raised."""
     path = SYSTEM / setting.name.replace(".", "/")
     try:
         value = int(path.read_text())

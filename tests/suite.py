@@ -1,14 +1,14 @@
-"""Run the tests in stages, then run what failed once more, by itself.
+"""Run the tests in stages, then run the failed tests again by themselves.
 
     python tests/suite.py test [--record DIR] [FILE...] [PYTEST OPTION...]
 
 Files, folders or names of tests run in one stage, instead of those of the suite.
 
-Stages run one after the other. Tests that failed then run again in one process with nothing beside
-it. Those that pass now are *flaky*: they are printed with their first failure and written to
-``flaky.txt`` in the folder of the record, beside those of other suites. So is a stage that leaves
-processes behind; these are ended. The suite fails when a test fails twice, and when more than
-``MOST_FLAKY`` are flaky.
+Stages run one after the other. Failed tests then run again in one process with nothing beside it.
+Tests that pass now are *flaky*: they are printed with their first failure and written to
+``flaky.txt`` in the folder of the record, beside those of other suites. A stage that leaves
+processes behind counts as flaky too; these processes are killed. The suite fails when a test fails
+twice, and when more than ``MOST_FLAKY`` are flaky.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ import psutil
 
 ROOT = Path(__file__).parents[1]
 MOST_FLAKY = 5
-"""Flaky tests in one run that are accepted."""
+"""Maximum number of flaky tests in a run that passes."""
 MOST_LOOKED_AT_TWICE = 25
-"""Failures in one run that get a second run; more are no accident."""
+"""Maximum number of failures in a run that get a second run; more are no accident."""
 LEFT_S = 60.0
-"""Time that processes have to end after the stage that started them, in seconds."""
+"""Timeout for processes to end after the stage that started them, in seconds."""
 LEFT = "left behind"
 """Part of a stage in which processes outlived it."""
 PR_SET_CHILD_SUBREAPER = 36
@@ -48,8 +48,8 @@ class Stage:
 
     Attributes:
         name: Name for the output.
-        select: Options of pytest that say which tests, also when they run again.
-        spread: Options of pytest that say in how many processes.
+        select: Options of pytest that select the tests, also when they run again.
+        spread: Options of pytest for the number of processes.
     """
 
     name: str
@@ -63,7 +63,7 @@ def spread(processes: int, how: str = "loadfile") -> tuple[str, ...]:
 
 
 SERVERS = ("tests/e2e", "tests/workstation", "tests/spawner")
-"""Folders whose tests start Hubs and browsers: each of these wants two processors."""
+"""Folders whose tests start Hubs and browsers; each test process needs two processors."""
 PLAIN = "not alone and not kubernetes"
 ALONE = tuple(
     str(path.relative_to(ROOT))
@@ -76,12 +76,15 @@ CHOSEN = (
     "tests/kubernetes/story/test_story.py",
     "tests/kubernetes/story/test_a_pause_in_pods.py",
     "tests/kubernetes/story/test_lost_parts.py",
-    # Four minutes of an API server that is away are for `make test-kubernetes`.
+    # The four-minute outage of an API server is part of `make test-kubernetes`.
     "--deselect=tests/kubernetes/story/test_lost_parts.py::"
-    "test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_converges",
+    "test_jobs_survive_two_minute_api_server_outage",
 )
-"""Tests of a cluster that every change passes: the chart, a notebook with a GPU, a gang sent from
-it, a pause, the loss of each part, rights and the end of a release."""
+"""Tests of a cluster that every change passes.
+
+They cover the chart, a notebook with a GPU, a gang sent from it, a pause, the loss of each part,
+rights and the end of a release.
+"""
 SUITES = {
     "test": (
         Stage(
@@ -112,7 +115,7 @@ SUITES = {
 
 @dataclass(slots=True)
 class Results:
-    """What the stages of a run have come to.
+    """Results of the stages of a run.
 
     Attributes:
         passed, skipped: Numbers of tests.
@@ -129,9 +132,9 @@ class Results:
 
 
 def run(command: Sequence[str]) -> tuple[int, list[str]]:
-    """Run a command; return its exit status and the command lines of what outlived it.
+    """Run a command; return its exit status and the command lines of processes that outlived it.
 
-    Processes that lose their parent become children of this one. They are reaped at once, since
+    Processes that lose their parent become children of this one. They are reaped immediately, since
     tests wait for their process IDs to disappear, and killed at the end.
     """
     own, status, until = os.posix_spawn(command[0], list(command), os.environ), 0, 0.0
@@ -198,7 +201,7 @@ def run_stage(
 def look_again(
     stage: Stage, failures: Sequence[dict[str, Any]], options: Sequence[str]
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Run tests that failed once more; return the first failures of those that pass now."""
+    """Run failed tests again; return the first failures of the tests that pass now."""
     left = [fact for fact in failures if fact["part"] == LEFT]
     names = list(dict.fromkeys(fact["test"] for fact in failures if fact["part"] != LEFT))
     if not names:
@@ -221,14 +224,14 @@ def told(fact: dict[str, Any]) -> str:
 
 
 def stages_of(name: str, options: Sequence[str]) -> tuple[tuple[Stage, ...], list[str]]:
-    """Return the stages of a suite, or one of the tests that are named, and the other options."""
+    """Return the stages of a suite, or one of the named tests, and the other options."""
     named = [one for one in options if (ROOT / one.partition("::")[0]).exists()]
     others = [one for one in options if one not in named]
     return ((Stage("named tests", tuple(named)),) if named else SUITES[name]), others
 
 
 def run_suite(name: str, arguments: Sequence[str]) -> Results:
-    """Run the stages of a suite, then what failed in them once more."""
+    """Run the stages of a suite, then its failed tests again."""
     results, failed = Results(), list[tuple[Stage, list[dict[str, Any]]]]()
     stages, options = stages_of(name, arguments)
     for stage in stages:
@@ -250,16 +253,16 @@ def run_suite(name: str, arguments: Sequence[str]) -> Results:
 
 
 def processor_s() -> float:
-    """Return the processor time of all that ran, also of processes that lost their parent, in s.
+    """Return the processor time of all processes, including those without a parent, in seconds.
 
-    On N cores no order of the tests takes less than a N-th of it.
+    On N cores no order of the tests takes less than an N-th of it.
     """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def report(name: str, results: Results, record: Path) -> int:
-    """Print and write what was flaky and what failed; return the exit status."""
+    """Print and write the flaky and the failed tests; return the exit status."""
     flaky, failed = results.flaky, results.failed
     record.mkdir(parents=True, exist_ok=True)
     (record / f"{name}.flaky").write_text("\n".join(told(fact) for fact in flaky))
@@ -283,7 +286,7 @@ def report(name: str, results: Results, record: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite that is named."""
+    """Run the named suite."""
     parser = argparse.ArgumentParser(prog="tests/suite.py", description=__doc__.splitlines()[0])
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--record", type=Path, default=ROOT / ".stamps", metavar="DIR")

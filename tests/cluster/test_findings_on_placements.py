@@ -1,4 +1,4 @@
-"""What the record of workers' pods finds to have run twice, without a cluster."""
+"""Findings of duplicate runs from the record of worker pods, without a cluster."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ TWICE: dict[str, list[Life]] = {
 
 
 @pytest.mark.parametrize("case", ONCE)
-def test_what_ran_once_is_not_told_as_doubled(case: str) -> None:
+def test_single_run_is_not_reported_as_duplicate(case: str) -> None:
     assert doubled(ONCE[case]) == []
 
 
 @pytest.mark.parametrize("case", TWICE)
-def test_what_ran_twice_is_told_with_both_pods(case: str) -> None:
+def test_duplicate_run_is_reported_with_both_pods(case: str) -> None:
     (text,) = doubled(TWICE[case])
     assert "p (attempt 1, worker 0, on n)" in text
     assert "q (attempt" in text
 
 
-def test_two_attempts_that_ended_well_are_told() -> None:
+def test_two_successful_attempts_are_reported() -> None:
     found = doubled([life("p", 1, 2, **WELL), life("q", 3, 4, attempt=2, **WELL)])
     assert found == ["job j: the attempts [1, 2] all ended well"]
 
 
-def test_an_attempt_of_which_a_worker_never_began_has_not_ended_well() -> None:
+def test_attempt_with_unstarted_worker_is_not_successful() -> None:
     lives = [life("p", 1, 2, **WELL), life("q", 3, 4, attempt=2, **WELL)]
     lives.append(life("r", 3, 4, attempt=2, worker=1, **WELL))
     assert doubled(lives, {"j": 2}) == []
     assert doubled(lives, {"j": 1}) != []
 
 
-def test_attempts_are_counted_by_job_and_not_by_pod() -> None:
+def test_attempts_are_counted_per_job() -> None:
     lives = [life("p", 1), life("q", 2, worker=1), life("r", 5, attempt=2), life("s", 6, job="k")]
     assert attempts(lives) == Counter({"j": 2, "k": 1})

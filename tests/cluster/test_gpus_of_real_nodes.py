@@ -1,4 +1,4 @@
-"""Two real nodes hand their simulated GPUs out by UUID."""
+"""Two real nodes allocate their simulated GPUs by UUID."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NODES = "/api/v1/nodes"
 
 @pytest.fixture
 def space(cluster: Cluster) -> Iterator[pods.Space]:
-    """A namespace of this test."""
+    """Yield a namespace for this test."""
     with pods.space(cluster) as made:
         yield made
 
 
 def gpus_of(node: dict[str, dict[str, dict[str, str]]], kind: str) -> str:
-    """How many GPUs a node says it has."""
+    """Return the number of GPUs that a node reports."""
     return node["status"][kind]["nvidia.com/gpu"]
 
 
@@ -42,7 +42,7 @@ def test_pods_see_different_gpus_of_their_node_by_uuid(space: pods.Space) -> Non
     assert set(seen) < set(device_plugin.uuids("node-2"))
 
 
-def test_gpus_held_at_once_are_never_the_same(space: pods.Space) -> None:
+def test_concurrent_pods_hold_different_gpus(space: pods.Space) -> None:
     hold = f"{SHOW}; import time; time.sleep(60)"
     for name in ("left", "right"):
         space.run(pods.python_pod(name, hold, gpus=2, node="node-1"))
@@ -50,12 +50,12 @@ def test_gpus_held_at_once_are_never_the_same(space: pods.Space) -> None:
     assert sorted(shown[0] + shown[1]) == sorted(device_plugin.uuids("node-1"))
 
 
-def test_a_pod_without_a_gpu_sees_none(space: pods.Space) -> None:
+def test_pod_without_gpu_sees_none(space: pods.Space) -> None:
     space.run(pods.python_pod("plain", SHOW), "Succeeded")
     assert space.logs("plain") == "none\n"
 
 
-def test_a_broken_gpu_is_no_longer_handed_out(cluster: Cluster) -> None:
+def test_unhealthy_gpu_is_not_allocatable(cluster: Cluster) -> None:
     node = cluster.node("node-1")
     healthy = dict.fromkeys(device_plugin.uuids("node-1"), "Healthy")
     node.set_gpus(healthy | {device_plugin.uuids("node-1")[0]: "Unhealthy"})

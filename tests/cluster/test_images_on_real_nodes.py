@@ -1,4 +1,4 @@
-"""Images are built from a Dockerfile on our base and given to the nodes."""
+"""Images built from a Dockerfile on our base image run on the nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CMD ["python3", "/said.py"]
 """
 
 
-def test_a_pod_runs_an_image_built_here_as_its_user(cluster: Cluster, tmp_path: Path) -> None:
+def test_pod_runs_built_image_as_its_user(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text(DOCKERFILE)
     (tmp_path / "said.py").write_text("import getpass, word; print(getpass.getuser(), word.WORD)")
     dockerfile = tmp_path / "Dockerfile"

@@ -1,4 +1,4 @@
-"""A control plane alone, with nodes that have no machine."""
+"""A control plane with nodes that have no machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pod(name: str, *, gpus: int, gate: str = "") -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def test_a_gated_pod_runs_on_a_kwok_node_once_it_is_let_go(control_plane: ControlPlane) -> None:
+def test_gated_pod_runs_on_kwok_node_after_gate_removal(control_plane: ControlPlane) -> None:
     access = control_plane.access
     kwok_nodes.add(access, "fake-1", gpus=8)
     kwok_nodes.wait_ready(access, "fake-1")
@@ -42,7 +42,7 @@ def test_a_gated_pod_runs_on_a_kwok_node_once_it_is_let_go(control_plane: Contro
     kwok_nodes.remove(access, "fake-1")
 
 
-def test_a_service_account_gets_a_kubeconfig_with_its_own_rights(
+def test_service_account_kubeconfig_has_its_rights(
     control_plane: ControlPlane,
 ) -> None:
     reader = control_plane.access.service_account("default", "reader", cluster_role="view")
@@ -51,7 +51,7 @@ def test_a_service_account_gets_a_kubeconfig_with_its_own_rights(
     assert reader.call("POST", PODS, pod("not-allowed", gpus=1)).status_code == 403
 
 
-def test_a_killed_api_server_comes_back_with_everything(control_plane: ControlPlane) -> None:
+def test_killed_api_server_restarts_with_its_objects(control_plane: ControlPlane) -> None:
     access = control_plane.access
     mark = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mark"}}
     access.create("/api/v1/namespaces/default/configmaps", mark)
@@ -60,7 +60,7 @@ def test_a_killed_api_server_comes_back_with_everything(control_plane: ControlPl
     assert access.find("/api/v1/namespaces/default/configmaps/mark")
 
 
-def test_a_frozen_controller_manager_does_nothing_until_it_goes_on(
+def test_frozen_controller_manager_does_nothing(
     control_plane: ControlPlane,
 ) -> None:
     access = control_plane.access

@@ -15,7 +15,7 @@ POLICIES = "/apis/networking.k8s.io/v1"
 
 @pytest.fixture
 def space(cluster: Cluster) -> Iterator[pods.Space]:
-    """A namespace with a server on one node, and a friend and a stranger on both."""
+    """Yield a namespace with a server on one node, and a friend and a stranger on both."""
     with pods.space(cluster) as made:
         for name, node in {"server": 1, "friend": 2, "stranger": 2, "neighbour": 1}.items():
             pod = pods.python_pod(name, pods.SERVE, node=f"node-{node}", labels={"role": name})
@@ -26,18 +26,18 @@ def space(cluster: Cluster) -> Iterator[pods.Space]:
 
 
 def address(space: pods.Space, name: str) -> str:
-    """A pod's address."""
+    """Return a pod's address."""
     found: str = space.cluster.access.get(space.path("pods", name))["status"]["podIP"]
     return found
 
 
 def policy(name: str, **spec: object) -> pods.Object:
-    """A network policy."""
+    """Return a network policy."""
     about = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
     return about | {"metadata": {"name": name}, "spec": spec}
 
 
-def test_only_those_whom_a_policy_lets_in_come_in(space: pods.Space) -> None:
+def test_ingress_policy_admits_only_selected_pods(space: pods.Space) -> None:
     server = address(space, "server")
     assert all(space.comes_to(True, who, server) for who in ("friend", "stranger", "neighbour"))
     peer = {"podSelector": {"matchLabels": {"role": "friend"}}}
@@ -53,7 +53,7 @@ def test_only_those_whom_a_policy_lets_in_come_in(space: pods.Space) -> None:
     assert space.comes_to(True, "stranger", server)
 
 
-def test_a_pod_that_may_send_nothing_reaches_neither_pods_nor_the_api_server(
+def test_egress_policy_blocks_pods_and_api_server(
     space: pods.Space,
 ) -> None:
     server = address(space, "server")

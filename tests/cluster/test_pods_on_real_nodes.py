@@ -1,4 +1,4 @@
-"""Pods of the real nodes: what they write, whom they reach, what they keep."""
+"""Pods of the real nodes: logs, network and volumes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ pytestmark = pytest.mark.kubernetes
 
 @pytest.fixture
 def space(cluster: Cluster) -> Iterator[pods.Space]:
-    """A namespace of this test."""
+    """Yield a namespace for this test."""
     with pods.space(cluster) as made:
         yield made
 
 
-def test_one_reads_logs_and_runs_commands(space: pods.Space) -> None:
+def test_pod_logs_and_commands_work(space: pods.Space) -> None:
     space.run(pods.python_pod("worker", pods.WAIT))
     assert space.exec("worker", "python3", "-c", "print(6 * 7)") == "42\n"
     assert space.logs("worker") == "here\n"
 
 
-def test_pods_reach_each_other_over_nodes_by_the_names_of_a_headless_service(
+def test_pods_reach_each_other_by_headless_service_names(
     space: pods.Space,
 ) -> None:
     service = {
@@ -49,7 +49,7 @@ def test_pods_reach_each_other_over_nodes_by_the_names_of_a_headless_service(
     assert space.comes_to(True, "w2", f"w1.gang.{space.name}.svc.cluster.local")
 
 
-def test_a_service_leads_to_its_pod_and_to_the_api_server(space: pods.Space) -> None:
+def test_services_reach_pod_and_api_server(space: pods.Space) -> None:
     space.run(pods.python_pod("server", pods.SERVE, node="node-2", labels={"app": "server"}))
     space.run(pods.python_pod("caller", pods.WAIT, node="node-1"))
     port = {"port": 80, "targetPort": 8000}
@@ -62,7 +62,7 @@ def test_a_service_leads_to_its_pod_and_to_the_api_server(space: pods.Space) -> 
     assert space.comes_to(True, "caller", "kubernetes.default", 443)
 
 
-def test_a_volume_is_made_on_the_node_where_its_pod_is_put(space: pods.Space) -> None:
+def test_volume_is_created_on_node_of_its_pod(space: pods.Space) -> None:
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

@@ -1,4 +1,4 @@
-"""What the processes of a cluster have, and do not have, of whoever started them."""
+"""Open files and lifetime of a cluster's processes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
-def test_a_process_does_not_hold_what_was_left_open_for_its_starter(tmp_path: Path) -> None:
+def test_process_does_not_inherit_open_files(tmp_path: Path) -> None:
     reading, writing = os.pipe()
-    os.set_inheritable(writing, True)  # as the lock that `flock FILE make cluster` holds
+    os.set_inheritable(writing, True)  # like the lock of `flock FILE make cluster`
     processes = Processes(tmp_path, tied=True)
     processes.start("sleeper", ["sleep", "60"])
     os.close(writing)
     os.set_blocking(reading, False)
     try:
-        assert os.read(reading, 1) == b""  # nobody else has the other end
+        assert os.read(reading, 1) == b""  # no other process has the other end
         assert processes.is_running("sleeper")
     finally:
         os.close(reading)
         processes.kill_all()
 
 
-def test_a_process_lives_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
+def test_process_runs_until_last_thread_ends(tmp_path: Path) -> None:
     processes = Processes(tmp_path, tied=True)
     processes.start("two threads", [sys.executable, "-c", THREAD_STAYS])
     pid = processes.pid("two threads")

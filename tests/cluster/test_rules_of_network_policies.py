@@ -1,4 +1,4 @@
-"""What the enforcer of network policies makes of them, without a network."""
+"""Packet rules that the enforcer derives from network policies, without a network."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def policy(**spec: object) -> Object:
 
 
 def rules(chain: str, *policies: Object) -> list[str]:
-    """The lines of one chain."""
+    """Return the lines of one chain."""
     body = table(WORLD, list(policies)).partition(f"chain {chain} {{")[2].partition("}")[0]
     return [line.strip() for line in body.strip().splitlines()]
 
@@ -74,9 +74,7 @@ def rules(chain: str, *policies: Object) -> list[str]:
         ),
     ],
 )
-def test_a_selected_pod_takes_only_what_a_peer_of_a_rule_sends(
-    peers: list[Object], allowed: list[str]
-) -> None:
+def test_selected_pod_accepts_only_allowed_peers(peers: list[Object], allowed: list[str]) -> None:
     rule = {"from": peers} if peers else {}
     assert rules("ingress-0", policy(ingress=[rule])) == [*allowed, "drop"]
 
@@ -90,28 +88,28 @@ def test_a_selected_pod_takes_only_what_a_peer_of_a_rule_sends(
         ({"protocol": "SCTP"}, "ip protocol sctp return"),
     ],
 )
-def test_ports_are_numbers_ranges_or_names_of_the_pod(port: Object, words: str) -> None:
+def test_ports_are_numbers_ranges_or_names(port: Object, words: str) -> None:
     assert rules("ingress-0", policy(ingress=[{"ports": [port]}])) == [words, "drop"]
 
 
-def test_a_policy_without_rules_lets_nothing_in_and_says_nothing_of_sending() -> None:
+def test_policy_without_rules_blocks_ingress_only() -> None:
     assert rules("ingress-0", policy()) == ["drop"]
     assert "egress" not in table(WORLD, [policy()])
 
 
-def test_addresses_that_no_pod_here_can_have_are_passed_over() -> None:
+def test_unreachable_addresses_are_skipped() -> None:
     both = [{"ipBlock": {"cidr": "::/0"}}, {"ipBlock": {"cidr": "10.0.2.0/24"}}]
     sending = policy(policyTypes=["Egress"], egress=[{"to": both}])
     assert rules("egress-0", sending) == ["ip daddr 10.0.2.0/24 return", "drop"]
 
 
-def test_several_policies_of_a_pod_add_up() -> None:
+def test_policies_of_one_pod_add_up() -> None:
     both = [policy(ingress=[{"ports": [{"port": number}]}]) for number in (1, 2)]
     allowed = ["tcp dport 1 return", "tcp dport 2 return", "drop"]
     assert rules("ingress-0", *both) == allowed
 
 
-def test_what_a_pod_sends_is_told_by_where_it_goes() -> None:
+def test_egress_rules_match_destinations() -> None:
     to_hub = {"to": [{"ipBlock": {"cidr": "10.0.2.0/24"}}], "ports": [{"port": 53}]}
     sending = policy(policyTypes=["Egress"], egress=[to_hub])
     assert rules("egress-0", sending) == ["ip daddr 10.0.2.0/24 tcp dport 53 return", "drop"]
@@ -119,7 +117,7 @@ def test_what_a_pod_sends_is_told_by_where_it_goes() -> None:
     assert "ip saddr 10.0.1.1 jump egress-0" in rules("all-input", sending)
 
 
-def test_ended_pods_and_pods_on_the_host_network_are_left_alone() -> None:
+def test_ended_and_host_network_pods_are_ignored() -> None:
     ended, host = pod("ended", "10.0.1.8"), pod("host", "10.0.1.9")
     ended["status"]["phase"] = "Succeeded"
     host["spec"]["hostNetwork"] = True
@@ -135,6 +133,6 @@ def test_ended_pods_and_pods_on_the_host_network_are_left_alone() -> None:
         ("DoesNotExist", [], False),
     ],
 )
-def test_selectors_may_ask_by_expression(operator: str, values: list[str], holds: bool) -> None:
+def test_selectors_support_expressions(operator: str, values: list[str], holds: bool) -> None:
     wanted = {"matchExpressions": [{"key": "app", "operator": operator, "values": values}]}
     assert matches(wanted, {"app": "a"}) is holds

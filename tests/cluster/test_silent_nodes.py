@@ -1,4 +1,4 @@
-"""A node that falls silent is given up soon, and taken back when it speaks again."""
+"""A silent node becomes unready soon, and ready again when it reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOW = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
 NODE = f"{kwok_nodes.NODES}/node-2"
 
 
-def test_a_frozen_kubelet_makes_its_node_unready_until_it_goes_on(cluster_use: sharing.Use) -> None:
+def test_frozen_kubelet_makes_node_unready(cluster_use: sharing.Use) -> None:
     cluster = cluster_use.cluster
     with cluster_use.alone() as ours:
         if not ours:
@@ -24,7 +24,7 @@ def test_a_frozen_kubelet_makes_its_node_unready_until_it_goes_on(cluster_use: s
         cluster.access.wait(NODE, kwok_nodes.is_ready, 40)
 
 
-def test_a_killed_kubelet_comes_back_and_hands_gpus_out(cluster_use: sharing.Use) -> None:
+def test_restarted_kubelet_allocates_gpus(cluster_use: sharing.Use) -> None:
     cluster = cluster_use.cluster
     with cluster_use.alone() as ours:
         if not ours:

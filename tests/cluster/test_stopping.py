@@ -1,4 +1,4 @@
-"""A stopped cluster leaves nothing behind on the machine."""
+"""A stopped cluster leaves nothing on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_cluster import cgroups, network, places, pods, sharing
 pytestmark = pytest.mark.kubernetes
 
 
-def test_stopping_leaves_nothing(cluster_use: sharing.Use) -> None:
+def test_stopped_cluster_leaves_no_traces(cluster_use: sharing.Use) -> None:
     cluster = cluster_use.cluster
     with cluster_use.alone() as ours:
         if not ours:
@@ -28,7 +28,7 @@ def test_stopping_leaves_nothing(cluster_use: sharing.Use) -> None:
 
 
 def traces() -> list[str]:
-    """All that can be seen of a cluster: mounts, groups, links, packet rules, processes, files."""
+    """Return all traces of a cluster: mounts, groups, links, packet rules, processes, files."""
     folder = str(places.state())
     found = [line for line in Path("/proc/mounts").read_text().splitlines() if folder in line]
     for tree in cgroups.trees():

@@ -1,4 +1,4 @@
-"""A witness has seen every version, also when the API server was away meanwhile."""
+"""A witness records every version, also across an outage of the API server."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def note(text: str) -> dict[str, Any]:
 
 
 def said(one: Object) -> str:
-    """What a version says, or that there is none."""
+    """Return the text of a version, or a mark for a deleted object."""
     return "gone" if "gone" in one else str(one["data"]["text"])
 
 
-def test_a_witness_sees_each_version_once_and_the_end(control_plane: ControlPlane) -> None:
+def test_witness_sees_each_version_once_and_deletion(control_plane: ControlPlane) -> None:
     access = control_plane.access
     access.create(MAPS, note("one"))
     with witness(access, MAPS) as seen:

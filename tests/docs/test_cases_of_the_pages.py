@@ -1,4 +1,4 @@
-"""Every case that the pages show holds, is shown with its picture, and is drawn as it came out."""
+"""Each case on the pages holds, is shown with its picture, and is drawn from its outcome."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHARES = DOCS / "cases" / "shares" / "surplus.yaml"
 FILES = sorted((DOCS / "cases").glob("*.yaml"))
 SCHEMES = {"on-kubernetes.svg"}
-"""Pictures of how parts work together, which no case can show."""
+"""Diagrams of how components interact, which are not drawn from a case."""
 PAGES = "".join(path.read_text() for path in (DOCS / "explanation").glob("*.md"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_case_of_the_pages_holds_and_stays(path: Path) -> None:
+def test_documented_case_holds(path: Path) -> None:
     for case in cases.load(path, SUPPORTED):
         outcome = try_case(case)
         assert (outcome.result, outcome.differences) == ("ok", ())
 
 
-def test_the_divisions_of_the_pages_hold() -> None:
+def test_documented_divisions_hold() -> None:
     assert [divisions.check(one).result for one in divisions.load(SHARES)] == ["ok"] * 4
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_case_has_the_name_of_its_file_and_is_shown_with_its_picture(path: Path) -> None:
+def test_case_matches_file_name_and_is_shown_with_picture(path: Path) -> None:
     (case,) = cases.load(path, SUPPORTED)
     assert case.name == path.stem
     assert f"cases/{path.name}" in PAGES
     assert f"pictures/{path.stem}.svg" in PAGES
 
 
-def test_every_picture_that_is_shown_or_kept_is_drawn_from_a_case_or_a_scheme() -> None:
+def test_every_picture_comes_from_case_or_scheme() -> None:
     drawn = SCHEMES | {f"{path.stem}.svg" for path in FILES}
     drawn |= {f"share-{one.name}.svg" for one in divisions.load(SHARES)}
     assert set(re.findall(r"pictures/([\w-]+\.svg)", PAGES)) == drawn
@@ -47,7 +47,7 @@ def test_every_picture_that_is_shown_or_kept_is_drawn_from_a_case_or_a_scheme() 
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_picture_shows_each_gpu_twice_and_says_its_outcome_in_words(path: Path) -> None:
+def test_picture_shows_gpus_twice_and_describes_outcome(path: Path) -> None:
     (case,) = cases.load(path, SUPPORTED)
     assert case.snapshot is not None
     root = ElementTree.parse(DOCS / "pictures" / f"{path.stem}.svg").getroot()  # noqa: S314
@@ -58,6 +58,6 @@ def test_a_picture_shows_each_gpu_twice_and_says_its_outcome_in_words(path: Path
     assert "prefers-color-scheme: dark" in (root.findtext(f"{svg}style") or "")
 
 
-def test_the_cases_run_in_the_terminal_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_documented_cases_run_in_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(FILES) == 0
     assert capsys.readouterr().out.endswith(f"{len(FILES)} ok, 0 failed, 0 skipped\n")

@@ -22,12 +22,12 @@ def generator() -> ModuleType:
     return module
 
 
-def test_the_committed_types_are_those_of_the_documents() -> None:
+def test_committed_types_match_documents() -> None:
     assert not generator().are_stale()
 
 
 @pytest.mark.slow
-def test_types_of_a_document_that_has_changed_are_stale(tmp_path: Path) -> None:
+def test_types_of_changed_document_are_stale(tmp_path: Path) -> None:
     document = tmp_path / "openapi.json"
     text = (ROOT / "docs" / "reference" / "openapi-jupyter.json").read_text()
     document.write_text(text)

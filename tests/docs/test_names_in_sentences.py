@@ -1,6 +1,6 @@
-"""What sentences name is there: commands, options, variables, keys and pages.
+"""Names in the messages of the product exist: commands, options, variables, keys and pages.
 
-Read from all texts of the source: refusals, reasons, notices, findings, help.
+The messages are all texts of the source: refusals, reasons, notices, findings and help.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ OF_OTHERS = {
     "--ignore-scripts": "npm",
     **dict.fromkeys(("--jp-content-link-color", "--jp-border-color"), "the styles of JupyterLab"),
 }
-"""Options that are not of ``benchpool``, and what they are of."""
+"""Options of other programs, with the program."""
 HINTS = "benchpool_scheduler.workstation.hints:"
-"""Makes commands of words that its callers give; the examples of its docstrings are read."""
+"""Module that builds commands from its callers' words; the examples of its docstrings are read."""
 SCREENS = checkout.ROOT / "scheduler" / "benchpool_scheduler" / "web" / "templates"
 HUB = Path(DATA_FILES_PATH) / "templates"
 CHART = checkout.ROOT / "helm" / "benchpool"
 
 
-def test_every_command_that_a_sentence_names_is_read_by_the_command_line() -> None:
+def test_every_named_command_is_parsed() -> None:
     wrong, named = [], [(one, words) for one in sentences() for words in commands(one.text)]
     for one, words in named:
         if one.shown and one.place.startswith(HINTS):
@@ -53,19 +53,19 @@ def test_every_command_that_a_sentence_names_is_read_by_the_command_line() -> No
 @pytest.mark.parametrize(
     "words", [["no-such"], ["jobs", "--no-such"], ["line", "1"], ["node", "no-such", "n"]]
 )
-def test_a_command_that_is_not_there_is_found(words: list[str]) -> None:
+def test_missing_command_is_detected(words: list[str]) -> None:
     with pytest.raises(click.UsageError):
         parse(words)
 
 
-def test_every_option_that_a_sentence_names_is_one() -> None:
+def test_every_named_option_exists() -> None:
     found = _named(r"(?<![\w-])(--[a-z][a-z-]*[a-z])")
     assert len(found) > 30
     assert found - options() - OF_OTHERS.keys() == set()
 
 
-def test_every_variable_that_a_sentence_names_is_read_or_set() -> None:
-    """Where a variable is read or set, its name stands alone between quotation marks."""
+def test_every_named_variable_is_read_or_set() -> None:
+    """A variable that is read or set appears alone between quotation marks."""
     source = "\n".join(
         path.read_text("utf-8")
         for package in (*checkout.PRODUCT, checkout.ROOT / "hub_config")
@@ -78,21 +78,21 @@ def test_every_variable_that_a_sentence_names_is_read_or_set() -> None:
     assert found - known - tasks.keys() == set()
 
 
-def test_every_configuration_key_that_a_sentence_names_is_one() -> None:
+def test_every_named_configuration_key_exists() -> None:
     sections = "|".join(loader.SECTIONS)
     found = _named(rf"(?<![\w./'])((?:{sections})\.(?!yaml)[a-z_.]*[a-z])")
     assert len(found) > 8
     assert {key for key in found if not loader.KEYS.issuperset(_words(key))} == set()
 
 
-def test_every_value_of_the_chart_that_a_sentence_names_is_one() -> None:
+def test_every_named_chart_value_exists() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
     found = _named(r"chart's (?:value )?`?([\w.]*\w)") | _named(r"([\w.]+) of the chart\b")
     assert len(found) > 2
     assert {name for name in found if not _has(values, name)} == set()
 
 
-def test_every_page_that_a_sentence_names_is_in_a_navigation() -> None:
+def test_every_named_page_is_in_navigation() -> None:
     ours, hubs = (SCREENS / "base.html").read_text("utf-8"), (HUB / "page.html").read_text("utf-8")
     navigation = {*re.findall(r">([A-Z][\w ]+)</a>", ours), *re.findall(r">\s*(\w+)\s*</a>", hubs)}
     found = _named(r"\b[Pp]age \*?([A-Z]\w+(?: [A-Z]\w+)?)")
@@ -101,7 +101,7 @@ def test_every_page_that_a_sentence_names_is_in_a_navigation() -> None:
 
 
 def _named(pattern: str) -> set[str]:
-    """Return what a pattern finds in the sentences that somebody is shown."""
+    """Return the matches of a pattern in the sentences shown to users."""
     return {name for one in sentences() if one.shown for name in re.findall(pattern, one.text)}
 
 

@@ -1,4 +1,4 @@
-"""What the pages tell other programs to run works as it is written, against a real pool."""
+"""Recipes on the pages for other programs work as written, with a real pool."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def environ(service: Served) -> Mapping[str, str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What is checked out."""
+    """Return a folder that stands for a checked-out repository."""
     made = tmp_path / "project"
     made.mkdir()
     return made
@@ -82,7 +82,7 @@ def run(command: str, environ: Mapping[str, str], folder: Path) -> tuple[int, st
 
 
 @pytest.mark.parametrize("of", COMMANDS)
-def test_a_pipeline_shows_the_log_and_ends_as_the_job_does(
+def test_pipeline_shows_log_and_ends_with_job_status(
     of: str, service: Served, environ: Mapping[str, str], folder: Path
 ) -> None:
     install, submit, cancel = COMMANDS[of]
@@ -97,7 +97,7 @@ def test_a_pipeline_shows_the_log_and_ends_as_the_job_does(
 
 
 @pytest.mark.parametrize("of", COMMANDS)
-def test_a_pipeline_that_is_cancelled_ends_its_job(
+def test_cancelled_pipeline_ends_job(
     of: str, service: Served, environ: Mapping[str, str], folder: Path
 ) -> None:
     _, submit, cancel = COMMANDS[of]
@@ -112,7 +112,7 @@ def test_a_pipeline_that_is_cancelled_ends_its_job(
         until(lambda: client.job(job.id).job.state == "cancelled", "it is cancelled")
 
 
-def test_the_receiver_of_webhooks_takes_what_is_genuine_and_nothing_else(service: Served) -> None:
+def test_webhook_receiver_accepts_only_genuine_requests(service: Served) -> None:
     port = free_port()
     command = [sys.executable, str(DOCS / "examples" / "take_webhook.py"), str(port)]
     receiver = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The reference says what the code does."""
+"""The reference pages agree with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def generator() -> ModuleType:
     return module
 
 
-def test_generated_pages_are_not_stale() -> None:
+def test_generated_pages_are_current() -> None:
     for name, text in generator().pages().items():
         assert (DOCS / "reference" / name).read_text() == text, name
 
@@ -32,7 +32,7 @@ def test_every_configuration_key_is_documented() -> None:
     assert [key for key in sorted(loader.KEYS) if f"`{key}`" not in page] == []
 
 
-def test_every_link_of_the_readme_and_the_architecture_leads_somewhere() -> None:
+def test_every_link_of_top_level_documents_resolves() -> None:
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
         text = (DOCS.parent / name).read_text()
         links = re.findall(r"\]\((?!https?:)([^)#]+)", text)

@@ -1,4 +1,4 @@
-"""The page of the rules names what is there, and every rule of the pool is on it."""
+"""The page of the rules lists every rule and names existing modules, tests and cases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = [
 
 
 def cited(text: str) -> set[int]:
-    """Return the rules that a text cites, one by one or as a range."""
+    """Return the rules that a text cites, singly or as a range."""
     return {
         number
         for first, last in re.findall(r"\bR(\d+)(?:-R(\d+))?\b", text)
@@ -26,19 +26,19 @@ def cited(text: str) -> set[int]:
     }
 
 
-def test_every_rule_has_its_row() -> None:
+def test_every_rule_has_row() -> None:
     assert [row[0] for row in ROWS] == [f"R{number}" for number in range(1, 24)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_every_module_named_cites_the_rule(row: list[str | list[str]]) -> None:
+def test_every_named_module_cites_rule(row: list[str | list[str]]) -> None:
     rule, _, modules, *_ = row
     assert modules
     missing = [m for m in modules if int(rule[1:]) not in cited((PACKAGE / m).read_text())]  # type: ignore[arg-type]
     assert missing == []
 
 
-def test_every_test_and_case_named_exists() -> None:
+def test_every_named_test_and_case_exists() -> None:
     tests = {
         name
         for path in (ROOT / "tests").rglob("test_*.py")

@@ -1,4 +1,4 @@
-"""A real hub, scheduler and JupyterLab for three researchers, and a real browser."""
+"""A real Hub, scheduler and JupyterLab for three researchers, and a real browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ policy: {grace_s: 120}
 
 @pytest.fixture(scope="session")
 def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
-    """``benchpool up`` with nine simulated GPUs: three on benches, six in the pool."""
+    """Yield ``benchpool up`` with nine simulated GPUs: three on benches, six in the pool."""
     folder = tmp_path_factory.mktemp("workstation")
     config = folder / "benchpool.yaml"
     config.write_text(CONFIGURATION)
@@ -45,7 +45,7 @@ def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWor
 
 @pytest.fixture(scope="module")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
-    """Make people; their windows are closed at the end."""
+    """Yield a factory of users with browser windows, which are closed at the end."""
 
     def make(name: str, **context: object) -> Person:
         home: Path = workstation.state / "homes" / name
@@ -60,7 +60,7 @@ def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callab
 
 @pytest.fixture
 def administrator(workstation: RunningWorkstation, browser: Browser) -> Iterator[Person]:
-    """The account that started it, with a window of its own; it is closed at the end."""
+    """Yield the account that started the workstation, with its own browser window."""
     password = (workstation.state / "admin-password").read_text().strip()
     name = getpass.getuser()
     with_window = Person(browser, workstation.ready["url"], name, password)

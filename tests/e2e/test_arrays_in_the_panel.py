@@ -1,4 +1,4 @@
-"""An array from JupyterLab: one row with its tasks, their curves, and a job that waits for it."""
+"""An array in JupyterLab: one row with tasks and curves, and a dependent job."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_an_array_is_one_row_with_its_tasks_and_their_curves_and_another_job_waits_for_it(
+def test_array_is_one_row_with_tasks_and_dependent_job(
     joe: Person,
 ) -> None:
     joe.open_file_dialog("folds.py")

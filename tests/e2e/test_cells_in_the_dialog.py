@@ -1,4 +1,4 @@
-"""The dialog's list of cells: what each took, why it goes along, and what the kernel says."""
+"""The dialog's list of cells: durations, reasons, and facts from the kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CELLS = (
 )
 
 
-def test_ticks_durations_and_reasons_are_those_of_the_kernel_and_what_is_ticked_is_sent(
+def test_cell_list_shows_kernel_facts_and_sends_selection(
     person: Callable[..., Person],
 ) -> None:
     joe = person("joe")
@@ -34,7 +34,7 @@ def test_ticks_durations_and_reasons_are_those_of_the_kernel_and_what_is_ticked_
     for number in range(3):
         joe.run_cell(number)
 
-    # The third cell is edited after it ran, and the second one has failed.
+    # The third cell is edited after its run, and the second cell has failed.
     joe.cell(2).locator(".cm-content").click()
     joe.page.keyboard.press("Control+A")
     joe.page.keyboard.type("rate = 0.2")
@@ -50,7 +50,7 @@ def test_ticks_durations_and_reasons_are_those_of_the_kernel_and_what_is_ticked_
     expect(joe.dialog.get_by_test_id("benchpool-kernel-note")).to_have_count(0)
     joe.look_around("cells-of-the-dialog")
 
-    # Without a cell that others need it is told what is missing, and it can be sent all the same.
+    # If a required cell is left out, the dialog names the missing name; sending stays possible.
     expect(rows.nth(2).locator("label")).to_have_attribute(
         "title", "Without it rate is missing in cell 4."
     )

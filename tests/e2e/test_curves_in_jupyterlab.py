@@ -1,4 +1,4 @@
-"""Curves in JupyterLab: in the details of a job, live over a pause, and over those of another."""
+"""Curves in the details of a job in JupyterLab: live, across a pause, and compared with a job."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_the_details_of_a_job_draw_what_it_reports_over_a_pause(joe: Person) -> None:
+def test_job_details_draw_curves_across_pause(joe: Person) -> None:
     joe.send_file("learns.py", gpus=1)
     joe.expect_state("learns", "running")
     curves = joe.open_row("learns").get_by_test_id("benchpool-curves")
@@ -78,7 +78,7 @@ def test_the_details_of_a_job_draw_what_it_reports_over_a_pause(joe: Person) -> 
     joe.cancel("learns")
 
 
-def test_who_saves_nothing_is_offered_the_lines_and_notes_stand_with_a_job(joe: Person) -> None:
+def test_dialog_offers_checkpoint_lines_and_job_keeps_notes(joe: Person) -> None:
     joe.open_file_dialog("plain.py")
     lines = joe.dialog.get_by_test_id("benchpool-resume-lines")
     expect(lines).to_contain_text("in checkpoint.loop(range(10), net=net, opt=opt, seen=seen):")

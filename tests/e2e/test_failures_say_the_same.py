@@ -1,4 +1,4 @@
-"""What failed is one sentence: notice, panel, page, terminal and Python say it alike."""
+"""A failure has the same message in notification, panel, page, terminal and Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIES = ["rate = 0.5", "import os\nos._exit(7)"]
 
 @dataclass(frozen=True)
 class Failing:
-    """A job that fails, and what is said of it."""
+    """A failing job with its expected message."""
 
     name: str
     content: str
@@ -70,7 +70,7 @@ FAILURES = [
 
 @pytest.fixture(scope="module")
 def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
-    """Susan with a server without GPUs."""
+    """Yield susan with a server without GPUs."""
     one = person("susan")
     for failing in FAILURES:
         (one.home / failing.name).write_text(failing.content)
@@ -90,13 +90,13 @@ def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Ite
 
 @dataclass(frozen=True)
 class Terminal:
-    """A terminal of a person, with what a notebook server gives it."""
+    """A user's terminal with the environment of a notebook server."""
 
     environ: dict[str, str]
     home: str
 
     def run(self, *command: str) -> str:
-        """Run a command and return what it prints."""
+        """Run a command and return its output."""
         done = subprocess.run(
             command, env=self.environ, cwd=self.home, capture_output=True, text=True, check=False
         )
@@ -106,7 +106,7 @@ class Terminal:
 
 @pytest.fixture(scope="module")
 def terminal(susan: Person, workstation: RunningWorkstation) -> Terminal:
-    """Susan's terminal."""
+    """Return susan's terminal."""
     theirs = {
         "BENCHPOOL_URL": f"{susan.url}/services/benchpool",
         "BENCHPOOL_TOKEN": workstation.token_of("susan"),
@@ -116,7 +116,7 @@ def terminal(susan: Person, workstation: RunningWorkstation) -> Terminal:
 
 
 @pytest.mark.parametrize("failing", FAILURES, ids=lambda each: each.name)
-def test_every_screen_says_the_same_sentence_of_what_failed(
+def test_failure_message_is_identical_on_every_screen(
     susan: Person, terminal: Terminal, workstation: RunningWorkstation, failing: Failing
 ) -> None:
     if failing.name == "hungry.py" and "memory" not in probe.look().bounds:
@@ -134,7 +134,7 @@ def test_every_screen_says_the_same_sentence_of_what_failed(
     row = susan.row(job["name"])
     expect(row).to_contain_text(failing.said)
     expect(susan.open_row(job["name"])).to_contain_text(failing.said)
-    # Notices stay in the list behind the bell after they have left the corner.
+    # Notifications stay in the list behind the bell after they have left the corner.
     susan.page.locator(".jp-Notification-Status").click()
     listed = susan.page.locator(".jp-Notification-List", has_text=failing.said)
     expect(listed).to_be_visible()

@@ -1,4 +1,4 @@
-"""Somebody's first ten minutes: a way in from the Launcher, without a file of one's own."""
+"""A new user's first ten minutes: from the Launcher, without an own file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchpool_support.workstation import RunningWorkstation
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
-def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
+def test_new_user_sees_hints_and_sends_example_cell(
     workstation: RunningWorkstation, person: Callable[..., Person]
 ) -> None:
     nora = person("nora")
     nora.log_in()
     nora.start_server(0)
 
-    # The Launcher has two cards of ours; a notice offers the hints.
+    # The Launcher has two cards of benchpool; a notification offers the hints.
     launcher = nora.page.locator(".jp-Launcher")
     expect(launcher.get_by_role("heading", name="Training")).to_be_visible()
     nora.look("launcher")
@@ -29,7 +29,7 @@ def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
     hints = nora.panel.get_by_test_id("benchpool-hints")
     expect(hints.locator("li")).to_have_count(3)
 
-    # The example lies in the new home, and the card opens it.
+    # The example is in the new home, and the card opens it.
     assert (nora.home / "training-example.ipynb").is_file()
     launcher.locator(".jp-LauncherCard", has_text="Training example").click()
     nora.wait_for_kernel()
@@ -37,7 +37,7 @@ def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
     expect(button).to_have_text("Send to training")
     nora.look("example-notebook")
 
-    # Its cell goes to the pool with what it needs, and ends.
+    # Its cell is sent to the pool with its dependencies and succeeds.
     nora.select_cell(4)
     nora.press_send_button()
     nora.choose_gpus(1)
@@ -54,7 +54,7 @@ def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
     nora.expect_state("training-example", "succeeded")
     expect(hints).to_have_count(0)
 
-    # What ends while the page is closed is told once, when it is opened again.
+    # A job that ends while the page is closed is reported once at the next opening.
     nora.act("training-example", "again")
     nora.expect_state("training-example", "running")
     nora.page.goto("about:blank")
@@ -71,7 +71,7 @@ def test_a_newcomer_is_told_three_hints_opens_the_example_and_sends_its_cell(
     expect(away).to_have_count(0)
 
 
-def test_who_asks_for_a_project_is_let_in_by_its_lead_with_one_press(
+def test_access_request_is_granted_by_lead_with_one_click(
     workstation: RunningWorkstation, person: Callable[..., Person]
 ) -> None:
     nora, susan = person("nora"), person("susan")

@@ -1,4 +1,4 @@
-"""What else people do: scripts, cancel, reload, crashes, keyboard only, dark theme, the page."""
+"""Further flows: scripts, cancel, reload, crashes, keyboard only, dark theme, the page."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ print("wrote the answer", flush=True)
 
 @pytest.fixture(scope="module")
 def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
-    """Joe with a server without GPUs, for all flows of this file."""
+    """Yield joe with a server without GPUs, for all flows of this file."""
     one = person("joe")
     (one.home / "waits.py").write_text(WAITS)
     (one.home / "quick.py").write_text(QUICK)
@@ -70,7 +70,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_a_script_is_sent_from_the_file_browser_with_arguments_and_cancelled(joe: Person) -> None:
+def test_script_is_sent_from_file_browser_and_cancelled(joe: Person) -> None:
     joe.open_file_dialog("waits.py")
     joe.dialog.get_by_test_id("benchpool-arguments").fill("--epochs 3 'two words'")
     joe.choose_gpus(1)
@@ -82,7 +82,7 @@ def test_a_script_is_sent_from_the_file_browser_with_arguments_and_cancelled(joe
     expect(details).to_contain_text("stopping")
 
 
-def test_files_that_a_job_wrote_open_from_its_row(joe: Person) -> None:
+def test_result_files_open_from_job_row(joe: Person) -> None:
     joe.send_file("quick.py", gpus=1)
     joe.expect_state("quick", "succeeded")
     details = joe.open_row("quick")
@@ -94,7 +94,7 @@ def test_files_that_a_job_wrote_open_from_its_row(joe: Person) -> None:
     joe.look("note-of-a-job")
 
 
-def test_a_job_has_a_link_to_copy_and_is_compared_with_the_send_before_it(joe: Person) -> None:
+def test_job_link_is_copied_and_runs_are_compared(joe: Person) -> None:
     (joe.home / "tuned.py").write_text("print('lr', 0.1)\n")
     joe.send_file("tuned.py", gpus=1)
     joe.expect_state("tuned", "succeeded")
@@ -117,7 +117,7 @@ def test_a_job_has_a_link_to_copy_and_is_compared_with_the_send_before_it(joe: P
     page.close()
 
 
-def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
+def test_job_is_paused_and_resumed(joe: Person) -> None:
     joe.send_file("waits.py", gpus=1)
     joe.expect_state("waits", "running")
     joe.act("waits", "pause")
@@ -128,7 +128,7 @@ def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
     joe.cancel("waits")
 
 
-def test_progress_after_a_resume_says_how_far_it_was_until_it_is_further(joe: Person) -> None:
+def test_resumed_job_shows_previous_progress(joe: Person) -> None:
     go_on = joe.home / "go-on"
     (joe.home / "saves_early.py").write_text(SAVES_EARLY.replace("GO_ON", repr(str(go_on))))
     joe.send_file("saves_early.py", gpus=1)
@@ -152,7 +152,7 @@ def test_progress_after_a_resume_says_how_far_it_was_until_it_is_further(joe: Pe
     joe.cancel("saves_early")
 
 
-def test_a_running_job_gets_another_priority_and_the_old_one_back(joe: Person) -> None:
+def test_priority_of_running_job_is_changed_and_reverted(joe: Person) -> None:
     joe.send_file("waits.py", gpus=1)
     joe.expect_state("waits", "running")
     details = joe.open_row("waits")
@@ -172,7 +172,7 @@ def test_a_running_job_gets_another_priority_and_the_old_one_back(joe: Person) -
     joe.cancel("waits")
 
 
-def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person) -> None:
+def test_page_reload_shows_running_job(joe: Person) -> None:
     joe.send_file("waits.py", gpus=1)
     joe.expect_state("waits", "running")
     joe.page.reload()
@@ -183,7 +183,7 @@ def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person
     joe.cancel("waits")
 
 
-def test_a_failed_cell_is_opened_corrected_and_sent_again_as_it_was(joe: Person) -> None:
+def test_failed_cell_is_opened_corrected_and_resent(joe: Person) -> None:
     cells = ["rate = 0.5", "notes = {'b': rate}\nprint(notes['a'])"]
     book = v4.new_notebook(cells=[v4.new_code_cell(each) for each in cells])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
@@ -208,7 +208,7 @@ def test_a_failed_cell_is_opened_corrected_and_sent_again_as_it_was(joe: Person)
     again = joe.page.locator(".Toastify__toast", has_text="Correct cell 2, line 2, then send")
     expect(again).to_be_visible()
     expect(joe.cell(1).locator(".cm-focused")).to_have_count(1)
-    # The cursor stands in the line that failed: what is typed goes there.
+    # The cursor is in the line that failed, so typing edits that line.
     joe.page.keyboard.press("End")
     for _ in range(4):
         joe.page.keyboard.press("ArrowLeft")
@@ -236,7 +236,7 @@ def test_a_failed_cell_is_opened_corrected_and_sent_again_as_it_was(joe: Person)
 
 
 def scheduler_pid(state: Path) -> int:
-    """Return the pid of the scheduler's process of one state folder."""
+    """Return the process ID of the scheduler of a state folder."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -253,9 +253,7 @@ def scheduler_pid(state: Path) -> int:
     raise AssertionError(f"no scheduler runs for {state}")
 
 
-def test_jobs_go_on_and_are_found_again_when_the_scheduler_is_killed(
-    joe: Person, workstation: RunningWorkstation
-) -> None:
+def test_jobs_survive_scheduler_kill(joe: Person, workstation: RunningWorkstation) -> None:
     joe.send_file("waits.py", gpus=1)
     joe.expect_state("waits", "running")
     first = scheduler_pid(workstation.state)
@@ -269,7 +267,7 @@ def test_jobs_go_on_and_are_found_again_when_the_scheduler_is_killed(
     expect(joe.open_row("waits")).to_contain_text("stopping")
 
 
-def test_everything_is_done_by_keyboard_alone(joe: Person) -> None:
+def test_keyboard_alone_is_sufficient(joe: Person) -> None:
     notebook = joe.home / "keys.ipynb"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     cell = v4.new_code_cell("print('by keyboard')")
@@ -291,7 +289,7 @@ def test_everything_is_done_by_keyboard_alone(joe: Person) -> None:
     expect(joe.row("keys")).to_contain_text("by keyboard")
 
 
-def test_the_badge_survives_a_reload_and_the_death_of_the_kernel(joe: Person) -> None:
+def test_badge_survives_reload_and_kernel_shutdown(joe: Person) -> None:
     joe.page.keyboard.press("Control+s")
     joe.open_file("keys.ipynb")
     joe.wait_for_kernel()
@@ -306,7 +304,7 @@ def test_the_badge_survives_a_reload_and_the_death_of_the_kernel(joe: Person) ->
 def jemma_in_the_dark(
     person: Callable[..., Person], workstation: RunningWorkstation
 ) -> Iterator[Person]:
-    """Jemma with a server without GPUs and JupyterLab's dark theme."""
+    """Yield jemma with a server without GPUs and JupyterLab's dark theme."""
     jemma = person("jemma", color_scheme="dark")
     settings = jemma.home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
     settings.mkdir(parents=True, exist_ok=True)
@@ -321,7 +319,7 @@ def jemma_in_the_dark(
     workstation.stop_server("jemma")
 
 
-def test_the_dark_theme_is_readable(jemma_in_the_dark: Person) -> None:
+def test_dark_theme_is_readable(jemma_in_the_dark: Person) -> None:
     jemma = jemma_in_the_dark
     jemma.send_file("quick.py", gpus=1)
     jemma.expect_state("quick", "succeeded")
@@ -356,7 +354,7 @@ element => {
 
 
 def contrast(person: Person, element: object) -> float:
-    """Return the contrast of an element's text to what is behind it (WCAG 2.2, 1.4.3)."""
+    """Return the contrast of an element's text to its background (WCAG 2.2, 1.4.3)."""
     return float(person.page.evaluate(CONTRAST, element))
 
 
@@ -364,7 +362,7 @@ def contrast(person: Person, element: object) -> float:
 def susan_at_work(
     person: Callable[..., Person], workstation: RunningWorkstation
 ) -> Iterator[Person]:
-    """Susan with a server without GPUs and nothing open."""
+    """Yield susan with a server without GPUs and nothing open."""
     susan = person("susan")
     (susan.home / "quick.py").write_text(QUICK)
     susan.log_in()
@@ -374,7 +372,7 @@ def susan_at_work(
     (susan.home / "quick.py").unlink()
 
 
-def test_a_job_sent_from_python_shows_itself_live_in_the_notebook(susan_at_work: Person) -> None:
+def test_job_sent_from_python_shows_live_widget(susan_at_work: Person) -> None:
     susan = susan_at_work
     text = "import benchpool\n\nbenchpool.submit('quick.py', gpus=1)"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -391,7 +389,7 @@ def test_a_job_sent_from_python_shows_itself_live_in_the_notebook(susan_at_work:
     expect(susan.page.locator(".jp-BreadCrumbs")).to_contain_text("benchpool-results")
 
 
-def test_the_page_in_the_services_menu_shows_pool_queue_and_benches(joe: Person) -> None:
+def test_services_menu_opens_pool_page(joe: Person) -> None:
     joe.page.goto(f"{joe.url}/hub/home")
     joe.page.get_by_role("button", name=re.compile("Services")).click()
     joe.page.get_by_role("link", name="benchpool").click()

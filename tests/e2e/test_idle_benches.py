@@ -1,4 +1,4 @@
-"""An idle bench: what its owner is asked in JupyterLab, and who gets the GPU in the end."""
+"""An idle bench: the dialog for its owner in JupyterLab, and the reuse of the GPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEES = "import os\nprint('GPU', os.environ['CUDA_VISIBLE_DEVICES'] or 'none', 'k
 
 @pytest.fixture(scope="module")
 def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
-    """One GPU, which is susan's bench."""
+    """Yield a workstation with one GPU, which is susan's bench."""
     folder = tmp_path_factory.mktemp("workstation")
     config = folder / "benchpool.yaml"
     config.write_text(CONFIGURATION)
@@ -50,7 +50,7 @@ def susan(workstation: RunningWorkstation, browser: Browser) -> Iterator[Person]
     windows.close_all()
 
 
-def test_the_owner_is_asked_keeps_it_and_later_a_training_job_gets_the_gpu(
+def test_owner_keeps_idle_bench_and_later_lends_gpu(
     workstation: RunningWorkstation, susan: Person
 ) -> None:
     susan.log_in()
@@ -63,19 +63,19 @@ def test_the_owner_is_asked_keeps_it_and_later_a_training_job_gets_the_gpu(
     chip = susan.page.get_by_test_id("benchpool-gpus")
     asked = susan.page.get_by_test_id("benchpool-bench-dialog")
 
-    # The dialog opens by itself; no key that is pressed blindly answers it.
+    # The dialog opens by itself; a key pressed by accident does not answer it.
     expect(asked).to_contain_text("Your GPU has been idle for", timeout=120_000)
     expect(asked).to_contain_text("the GPU is given back and this server goes on without")
     expect(asked.locator("h2")).to_be_focused()
     expect(chip).to_have_class(re.compile("bp-mod-due"))
     susan.look_around("idle-asked")
-    # The form to send opens from here; it is no answer, and the chip opens the dialog again.
+    # The send form opens from here without an answer; the chip opens the dialog again.
     asked.get_by_test_id("benchpool-bench-send").click()
     expect(susan.dialog).to_be_visible()
     susan.page.keyboard.press("Escape")
     chip.click()
     expect(asked.get_by_test_id("benchpool-bench-keep")).to_be_enabled()
-    # Another window of hers asks too; what is answered in one closes it in both.
+    # A second window of the user shows the dialog too; an answer in one window closes both.
     other = susan.page.context.new_page()
     other.goto(f"{susan.url}/user/susan/lab")
     expect(other.get_by_test_id("benchpool-bench-dialog")).to_be_visible(timeout=120_000)
@@ -89,7 +89,7 @@ def test_the_owner_is_asked_keeps_it_and_later_a_training_job_gets_the_gpu(
     expect(other.get_by_test_id("benchpool-bench-dialog")).to_have_count(0)
     other.close()
 
-    # Nothing is run: after the time of the site the GPU goes to a job that waits for it.
+    # Nothing runs: after the site's idle timeout a waiting job gets the GPU.
     scheduler = workstation.scheduler_as(workstation.token_of("susan"))
     entry = {"kind": "command", "argv": ["sleep", "600"]}
     sent = scheduler.post("/jobs", json={"name": "waits", "gpus": 1, "entry": entry})
@@ -102,7 +102,7 @@ def test_the_owner_is_asked_keeps_it_and_later_a_training_job_gets_the_gpu(
     susan.look_around("idle-given-back")
     assert "had been idle for" in (susan.home / NOTE).read_text()
 
-    # The kernel goes on, without GPU and variables; nothing speaks of a crash.
+    # The kernel continues without GPU and variables; no message reports a crash.
     susan.run_cell(1)
     expect(susan.cell(1).locator(".jp-OutputArea-output")).to_contain_text("GPU none False")
     expect(susan.page.locator(".jp-Dialog")).to_have_count(0)
@@ -114,7 +114,7 @@ def test_the_owner_is_asked_keeps_it_and_later_a_training_job_gets_the_gpu(
 
 
 def _from_now_on(workstation: RunningWorkstation, key: str, seconds: float) -> None:
-    """Set a time of the site, so that nothing happens while the story is not that far."""
+    """Set an idle timeout of the site, so that no step happens too early."""
     setting = {"key": f"idle_benches.{key}", "value": seconds}
     body = {"settings": [setting], "reason": "the story has come so far"}
     answer = workstation.scheduler.post("/config/set", json=body)

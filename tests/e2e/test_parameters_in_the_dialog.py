@@ -1,4 +1,4 @@
-"""Parameters in the send dialog: typed fields, refused below them; the job shows what it had."""
+"""Parameters in the send dialog: typed fields with errors below them, and values in the job."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_parameters_are_typed_fields_and_the_job_has_what_was_given(joe: Person) -> None:
+def test_parameters_are_validated_and_passed_to_job(joe: Person) -> None:
     joe.open_file_dialog("tuned.ipynb")
     joe.choose_gpus(1)
     form = joe.dialog

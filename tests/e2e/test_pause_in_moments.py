@@ -1,4 +1,4 @@
-"""A pause as its owner sees it happen: saving, saved, back."""
+"""The phases of a pause as its owner sees them: saving, saved, back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ checkpoint.progress((step + 1) / 1000, f"step {step + 1}")
 raise SystemExit(75)
 """
 SAVED = re.compile(r"saved at step 467, (nothing|\d+ s) lost")
-"""Where the time to end is long, as on a busy machine, it is told as lost."""
+"""Message of a saved pause; on a busy machine a long shutdown counts as lost time."""
 
 USES_TWO = """\
 import time
@@ -47,7 +47,7 @@ raise SystemExit(3)
 
 @pytest.fixture
 def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
-    """Susan with a notebook of one cell, which trains and takes long to save."""
+    """Yield susan with a notebook of one cell that trains and saves slowly."""
     workstation.clear()
     one = person("susan")
     one.follow_colours_of_the_system()
@@ -68,12 +68,12 @@ def susan(person: Callable[..., Person], workstation: RunningWorkstation) -> Ite
 
 
 def toast(person: Person, text: str | re.Pattern[str]) -> Locator:
-    """Return the notification that says it."""
+    """Return the notification with this text."""
     return person.page.locator(".Toastify__toast", has_text=text)
 
 
 def stands_beside_the_panel(person: Person, told: Locator) -> None:
-    """Wait until a notification, which flies in, hides nothing of the panel."""
+    """Wait until a notification, which flies in, covers no part of the panel."""
     person.page.wait_for_function(
         "both => both[0].getBoundingClientRect().right <= both[1].getBoundingClientRect().left",
         arg=[told.element_handle(), person.panel.element_handle()],
@@ -81,11 +81,11 @@ def stands_beside_the_panel(person: Person, told: Locator) -> None:
 
 
 def moment(place: Locator) -> Locator:
-    """Return where the newest pause stands, in a row or in a badge."""
+    """Return the element of the newest pause, in a row or in a badge."""
     return place.get_by_test_id("benchpool-pause")
 
 
-def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
+def test_pause_phases_appear_in_toast_badge_and_row(
     susan: Person, person: Callable[..., Person], workstation: RunningWorkstation
 ) -> None:
     susan.press_send_button()
@@ -99,7 +99,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     jemma.open_panel()
     jemma.send_file("use_two.py", gpus=2)
 
-    # First: who needs the room, and how long is left to save.
+    # First phase: the claimant, and the time left to save.
     needs = re.compile(r"jemma needs 2 GPUs: saving, \d+ (s|min) left")
     told = toast(susan, "jemma needs 2 GPUs: saving until")
     expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
@@ -108,7 +108,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     stands_beside_the_panel(susan, told)
     susan.look_around("pause-1-saving", keeping=told)
 
-    # Second: what was saved, and what that cost.
+    # Second phase: the saved step, and the lost time.
     (susan.home / ".large-state").unlink()
     told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. It resumes by itself\."))
     expect(told).to_be_visible(timeout=PATIENCE_MS)
@@ -117,7 +117,7 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     expect(toast(susan, "saving until")).to_have_count(0)
     susan.look_around("pause-2-saved", keeping=told)
 
-    # Third: it is back.
+    # Third phase: the job runs again.
     jemma.cancel("use_two")
     told = toast(susan, "“long” is back: attempt 2.")
     expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
@@ -127,13 +127,13 @@ def test_a_pause_is_seen_in_its_three_moments_in_toast_badge_and_row(
     susan.cancel("long")
 
 
-def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_its_owner(
+def test_administrator_pause_shows_reason_and_blocks_resume(
     susan: Person, administrator: Person
 ) -> None:
     susan.press_send_button()
     susan.choose_gpus(2)
     susan.send()
-    # A notebook needs its time to begin; before that there is nothing to save.
+    # A notebook needs some time to begin; before that there is nothing to save.
     expect(susan.row("long").locator(".bp-Row-second")).to_contain_text("step 466")
     administrator.log_in()
     page = administrator.open_job_page(susan.id_of("long"))
@@ -143,7 +143,7 @@ def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_
     administrator.look_around("maintenance-1-asked")
     sheet.get_by_role("button", name="Pause now").click()
 
-    # It saves: who paused it and why, in each place.
+    # It saves: each place shows the administrator and the reason.
     said = "paused by root (new driver on lab1): saving".replace("root", administrator.name)
     left = re.compile(re.escape(said) + r", \d+ (s|min) left")
     told = toast(susan, f"“long”: {said} until")
@@ -153,7 +153,7 @@ def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_
     expect(susan.row("long").locator("[data-action='resume']")).to_have_count(0)
     susan.look_around("maintenance-2-saving", keeping=told)
 
-    # It is paused: what was saved, the reason, whom to ask; and no button to resume it.
+    # It is paused: saved step, reason and contact are shown, without a resume button.
     (susan.home / ".large-state").unlink()
     ask = f"Ask {administrator.name}: an administrator paused it, and only one resumes it."
     told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. {re.escape(ask)}"))
@@ -172,7 +172,7 @@ def test_what_an_administrator_pauses_says_why_everywhere_and_is_not_resumed_by_
     expect(details.get_by_role("button", name="Resume")).to_have_count(0)
     susan.look_around("maintenance-3-paused", keeping=told)
 
-    # Its owner's page offers no way either; the administrator's does.
+    # The owner's page offers no resume either; the administrator's page does.
     own = susan.page.context.new_page()
     own.goto(page.url)
     expect(own.get_by_text(ask)).to_be_visible()

@@ -1,4 +1,4 @@
-"""The loop of a researcher: a cell, its sweep, the best trial's value back, the same once more.
+"""A researcher's loop: a cell, its sweep, the best trial's value inserted, the run repeated.
 
 The pictures are those of the tutorial (docs/tutorial/from-cell-to-best-value.md).
 """
@@ -52,7 +52,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_from_a_cell_to_the_best_value_in_the_notebook_and_the_same_once_more(joe: Person) -> None:
+def test_sweep_result_is_inserted_and_run_is_repeated(joe: Person) -> None:
     send_sweep(joe)
     best = best_trial(joe)
     bring_back(joe, best)

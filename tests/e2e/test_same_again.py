@@ -1,4 +1,4 @@
-"""Back to the code of a run from its log, and the same run once more."""
+"""From a run's log back to its code, and the same run again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
-    """Joe with a server without GPUs."""
+    """Yield joe with a server without GPUs."""
     one = person("joe")
     one.log_in()
     if workstation.servers("joe"):
@@ -27,7 +27,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_a_place_that_a_log_names_opens_at_its_line(joe: Person) -> None:
+def test_log_location_opens_source_line(joe: Person) -> None:
     (joe.home / "own.py").write_text("def half(x):\n    y = x\n    return y / 0\n")
     book = v4.new_notebook(cells=[v4.new_code_cell(each) for each in ["import own", "own.half(1)"]])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
@@ -48,7 +48,7 @@ def test_a_place_that_a_log_names_opens_at_its_line(joe: Person) -> None:
     expect(joe.page.locator("#jp-main-statusbar")).to_contain_text("Ln 3, Col 1")
 
 
-def test_a_run_is_repeated_from_its_row_and_says_what_changed(joe: Person) -> None:
+def test_repeated_run_shows_changes(joe: Person) -> None:
     (joe.home / "own.py").write_text("def half(x):\n    return x / 2\n")
     (joe.home / "data.csv").write_text("1\n")
     cells = ["import own", "print(own.half(1), open('data.csv').read())"]

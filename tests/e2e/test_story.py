@@ -1,4 +1,4 @@
-"""The story of the tutorial: Susan borrows, gives back, and finishes as if nothing had happened."""
+"""The story of the tutorial: Susan borrows GPUs, loses them to a reclaim, and finishes normally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def uninterrupted(folder: Path) -> str:
-    """Run the same code outside the pool; return what it prints as its result."""
+    """Run the same code outside the pool; return its printed result."""
     script = folder / "uninterrupted.py"
     script.write_text(small_network.program(small_network.ALONE))
     ran = subprocess.run(
@@ -35,7 +35,7 @@ def begin(person: Person) -> Person:
     return person
 
 
-def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupted_run(
+def test_reclaimed_job_ends_with_uninterrupted_result(
     workstation: RunningWorkstation, person: Callable[..., Person], tmp_path: Path
 ) -> None:
     workstation.clear()
@@ -71,7 +71,7 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     susan.expect_state("train", "running")
     susan.look("running-over-quota")
 
-    # Joe takes the two free GPUs; Jemma asks for her guarantee, and Susan's surplus goes back.
+    # Joe takes the two free GPUs; Jemma claims her quota, and Susan's surplus is reclaimed.
     begin(joe).open_panel()
     joe.send_file("use_two.py", gpus=2)
     joe.expect_state("use_two", "running")
@@ -89,15 +89,15 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     # Her notebook was never touched: the same kernel still has her names.
     susan.run_cell(5)
     expect(susan.cell(5).locator(".jp-InputPrompt")).to_have_text("[6]:")
-    # The status bar says what the GPU of her bench does, and that it is a simulated one.
+    # The status bar shows the use of her bench's GPU, and that the GPU is simulated.
     chip = susan.page.get_by_test_id("benchpool-gpus")
     expect(chip).to_have_text(re.compile(r"^GPU 0: \d+ % · (.+ · )?simulated$"))
     expect(chip).to_have_attribute("title", re.compile("your processes at work on processors"))
-    # From the panel it is one click to where messages by mail and chat are chosen.
+    # One click in the panel leads to the settings of mail and chat notifications.
     messages = susan.panel.get_by_role("link", name="Messages by mail or chat")
     expect(messages).to_have_attribute("href", re.compile("/services/benchpool/notifications$"))
 
-    # Room returns; the job resumes from its checkpoint by itself and finishes.
+    # GPUs become free; the job resumes from its checkpoint automatically and finishes.
     (susan.home / ".busy").unlink()
     jemma.cancel("use_two")
     susan.expect_state("train", "succeeded")
@@ -107,7 +107,7 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     expect(details).to_contain_text(expected)
     susan.look("finished")
 
-    # The executed copy opens, and its files lie where the notebook can open them.
+    # The executed copy opens, and its files are where the notebook can open them.
     susan.open_executed_copy(details)
     susan.scroll_to(susan.notebook.locator(".jp-OutputArea-output", has_text=expected))
     susan.look("executed-copy")

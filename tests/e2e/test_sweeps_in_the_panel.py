@@ -1,4 +1,4 @@
-"""A sweep from JupyterLab: asked for in the dialog, one row of the panel, stopped from there."""
+"""A sweep in JupyterLab: set up in the dialog, one row in the panel, stopped from there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Itera
     workstation.stop_server("joe")
 
 
-def test_a_sweep_is_one_row_whose_best_trial_stands_on_top_and_which_stops_from_there(
+def test_sweep_is_one_row_with_best_trial_first(
     joe: Person,
 ) -> None:
     joe.open_file_dialog("learns.py")

@@ -1,4 +1,4 @@
-"""What somebody reads who comes back to a bench whose GPU is lent: one number everywhere."""
+"""The owner's view of a bench with a lent GPU: the same number everywhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GPUS = 9
 
 @pytest.fixture
 def lent(workstation: RunningWorkstation) -> Iterator[RunningWorkstation]:
-    """Benches lend, and one job holds all GPUs."""
+    """Yield a workstation whose benches lend their GPUs; one job holds all GPUs."""
     workstation.clear()
     assert lend(workstation, True) == 200
     body = {
@@ -46,13 +46,13 @@ def lent(workstation: RunningWorkstation) -> Iterator[RunningWorkstation]:
 
 
 def lend(workstation: RunningWorkstation, wanted: bool) -> int:
-    """Have benches lend what they do not use, or not; return the status of the answer."""
+    """Turn lending of unused bench GPUs on or off; return the status of the answer."""
     settings = [{"key": "build.lend_idle", "value": wanted}]
     edit = {"settings": settings, "reason": "a test"}
     return workstation.scheduler.post("/config/set", json=edit).status_code
 
 
-def test_home_and_form_say_the_same_of_a_lent_gpu_and_the_start_gets_it_back(
+def test_lent_gpu_is_shown_consistently_and_reclaimed(
     lent: RunningWorkstation, person: Callable[..., Person]
 ) -> None:
     susan = person("susan")
@@ -69,7 +69,7 @@ def test_home_and_form_say_the_same_of_a_lent_gpu_and_the_start_gets_it_back(
     expect(asked).to_have_text("1 GPU lent or taken now and waited for")
     susan.look_around("lent-form")
 
-    # It does what it says: the job gives way, and the server starts with its GPU.
+    # The start works as announced: the job is preempted, and the server starts with its GPU.
     susan.start_server(1)
     (held,) = lent.leases("susan")
     assert len(held["gpus"]) == 1

@@ -1,4 +1,4 @@
-"""A cluster with the chart's rules on it."""
+"""Fixtures of a cluster with the chart's rules installed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from benchpool_cluster.processes import Processes
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A control plane of our own, whose policies hold for nobody else's tests, and two nodes."""
+    """Yield a private control plane with the chart's policies and two nodes.
+
+    The policies do not apply to the tests of other modules.
+    """
     folder = tmp_path_factory.mktemp("ruled-cluster")
-    # kwok tells of its nodes seldom; nothing here is about lost ones.
+    # kwok reports its nodes rarely; no test here concerns lost nodes.
     patient = Timing(node_grace=900, toleration=900)
     plane = ControlPlane(folder, Processes(folder / "run", tied=True), timing=patient)
     try:
@@ -33,11 +36,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def mallory(site: Site) -> Caller:
-    """A person who may do anything in the work namespace."""
+    """Return a caller with all RBAC rights in the work namespace."""
     return site.person("mallory", "cluster-admin")
 
 
 @pytest.fixture(scope="module")
 def pods(site: Site) -> str:
-    """The path of the pods there."""
+    """Return the API path of the pods in the work namespace."""
     return f"/api/v1/namespaces/{site.workspace}/pods"

@@ -1,4 +1,7 @@
-"""Namespaces whose pods get their GPUs from the pool: rights there, policies, what is said."""
+"""Rendered chart for admitted namespaces: rights, policies and notes.
+
+Pods of admitted namespaces get their GPUs from the pool.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def rendered(mutating: str = "v1beta1", **more: Any) -> Rendered:
     return render({"admittedNamespaces": SPACES, "policies": {"mutating": mutating}, **more})
 
 
-def test_nothing_of_it_is_there_by_default() -> None:
+def test_admitted_namespaces_are_off_by_default() -> None:
     plain = render()
     assert plain.of("MutatingAdmissionPolicy") == []
     names = [one["metadata"]["name"] for one in plain.of("ValidatingAdmissionPolicy")]
@@ -31,7 +34,7 @@ def test_nothing_of_it_is_there_by_default() -> None:
     assert spaces == {"benchpool", "benchpool-work"}
 
 
-def test_the_scheduler_reads_what_the_administrator_lists() -> None:
+def test_scheduler_reads_listed_namespaces() -> None:
     deployment = rendered().the("Deployment", "benchpool-scheduler")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     (value,) = (
@@ -43,7 +46,7 @@ def test_the_scheduler_reads_what_the_administrator_lists() -> None:
     assert json.loads(value) == SPACES
 
 
-def test_it_may_open_and_delete_pods_there_and_nothing_else() -> None:
+def test_scheduler_may_only_patch_and_delete_pods() -> None:
     roles = {
         one["metadata"]["namespace"]: one["rules"]
         for one in rendered().of("Role")
@@ -53,7 +56,7 @@ def test_it_may_open_and_delete_pods_there_and_nothing_else() -> None:
     assert roles == {"team-a": [rule], "team-b": [rule]}
 
 
-def test_where_the_cluster_cannot_add_the_gate_templates_must_have_it() -> None:
+def test_notes_require_gate_without_mutating_policies() -> None:
     plain = rendered("auto")
     assert plain.of("MutatingAdmissionPolicy") == []
     assert "their templates must have it" in plain.notes
@@ -62,7 +65,7 @@ def test_where_the_cluster_cannot_add_the_gate_templates_must_have_it() -> None:
     assert policy["apiVersion"] == "admissionregistration.k8s.io/v1"
 
 
-def test_the_namespace_of_notebooks_and_jobs_is_refused() -> None:
+def test_work_namespace_is_rejected() -> None:
     own = [{"name": "benchpool-work", "project": "vision", "user": "susan"}]
     with pytest.raises(HelmError, match="list those of others only"):
         render({"admittedNamespaces": own})

@@ -1,4 +1,4 @@
-"""The two overlays that put benchpool beside a JupyterHub of zero-to-jupyterhub."""
+"""The two overlays that run benchpool beside a JupyterHub of zero-to-jupyterhub."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from benchpool_cluster import chart
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ROOT / "helm" / "overlays"
 
-# The settings that the overlay sets, as the values of zero-to-jupyterhub 4.1 have them; up to 4.4
-# its changelog names none of them.
+# The settings that the overlay sets, named as in the values of zero-to-jupyterhub 4.1. Its
+# changelog up to 4.4 names none of them.
 KNOWN = {
     "hub.image.name",
     "hub.image.tag",
@@ -39,21 +39,21 @@ def read(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def beside() -> chart.Rendered:
-    """The chart beside another hub."""
+    """Return the chart rendered beside an existing Hub."""
     return chart.render(read("benchpool.yaml"), namespace="jupyter")
 
 
-def test_only_the_scheduler_is_installed(beside: chart.Rendered) -> None:
+def test_only_scheduler_is_installed(beside: chart.Rendered) -> None:
     assert [one["metadata"]["name"] for one in beside.of("Deployment")] == ["benchpool-scheduler"]
     assert not beside.of("Namespace")
 
 
-def test_the_other_hubs_account_may_make_gpu_pods(beside: chart.Rendered) -> None:
+def test_existing_hub_account_may_create_gpu_pods(beside: chart.Rendered) -> None:
     policy = str(beside.the("ValidatingAdmissionPolicy", "benchpool-gpus"))
     assert "system:serviceaccount:jupyter:hub" in policy
 
 
-def test_network_policies_leave_the_other_releases_pods_alone(beside: chart.Rendered) -> None:
+def test_network_policies_select_only_own_pods(beside: chart.Rendered) -> None:
     ours = [{"benchpool.io/role": "worker"}, {"app.kubernetes.io/component": "scheduler"}]
     for one in beside.of("NetworkPolicy"):
         selector = one["spec"]["podSelector"]
@@ -66,10 +66,10 @@ def test_network_policies_leave_the_other_releases_pods_alone(beside: chart.Rend
 
 
 COPIES = {"copy-hub", "copy-pool", "restore-hub", "restore-pool"}
-"""Components of ours alone: the jobs that copy and put back."""
+"""Components that exist only in this chart: the copy and restore jobs."""
 
 
-def test_the_schedulers_own_hub_is_the_other_one(beside: chart.Rendered) -> None:
+def test_scheduler_uses_existing_hub(beside: chart.Rendered) -> None:
     (container,) = beside.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"][
         "containers"
     ]
@@ -78,7 +78,7 @@ def test_the_schedulers_own_hub_is_the_other_one(beside: chart.Rendered) -> None
     assert told["BENCHPOOL_NAMESPACE"] == "jupyter"
 
 
-def test_the_overlay_sets_only_what_zero_to_jupyterhub_knows() -> None:
+def test_overlay_sets_only_known_values() -> None:
     def leaves(values: dict[str, Any], path: str = "") -> set[str]:
         found: set[str] = set()
         for key, value in values.items():
@@ -90,7 +90,7 @@ def test_the_overlay_sets_only_what_zero_to_jupyterhub_knows() -> None:
     assert leaves(read("zero-to-jupyterhub.yaml")) == KNOWN
 
 
-def test_it_names_the_service_and_secrets_that_the_chart_makes(beside: chart.Rendered) -> None:
+def test_overlay_names_service_and_secrets_of_chart(beside: chart.Rendered) -> None:
     environment = read("zero-to-jupyterhub.yaml")["hub"]["extraEnv"]
     service = beside.the("Service", "benchpool-scheduler")
     port = service["spec"]["ports"][0]["port"]
@@ -101,7 +101,7 @@ def test_it_names_the_service_and_secrets_that_the_chart_makes(beside: chart.Ren
         assert reference["key"] in beside.the("Secret", reference["name"])["data"]
 
 
-def test_its_network_rules_mean_the_scheduler(beside: chart.Rendered) -> None:
+def test_overlay_network_rules_select_scheduler(beside: chart.Rendered) -> None:
     overlay = read("zero-to-jupyterhub.yaml")
     labels = beside.the("Deployment", "benchpool-scheduler")["spec"]["template"]["metadata"][
         "labels"
@@ -115,7 +115,7 @@ def test_its_network_rules_mean_the_scheduler(beside: chart.Rendered) -> None:
         assert peer["podSelector"]["matchLabels"].items() <= labels.items()
 
 
-def test_its_lines_of_configuration_add_to_what_the_hub_has(
+def test_overlay_configuration_extends_existing_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (installed := tmp_path / "share/benchpool").mkdir(parents=True)
@@ -124,7 +124,7 @@ def test_its_lines_of_configuration_add_to_what_the_hub_has(
     overlay = read("zero-to-jupyterhub.yaml")["hub"]
     for name in overlay["extraEnv"]:
         monkeypatch.setenv(name, "http://benchpool-scheduler:8080/services/benchpool")
-    # As zero-to-jupyterhub does it: its own settings, then each entry of hub.extraConfig.
+    # As in zero-to-jupyterhub: its own settings, then each entry of hub.extraConfig.
     lines = [
         "c = get_config()",
         "c.JupyterHub.spawner_class = 'kubespawner.KubeSpawner'",
@@ -147,7 +147,7 @@ def _all(lazy: Any) -> list[dict[str, Any]]:
     return found
 
 
-def test_notes_do_not_tell_to_enforce_what_the_other_hubs_pods_do_not_meet(
+def test_notes_omit_pod_security_for_existing_hub(
     beside: chart.Rendered,
 ) -> None:
     (label,) = [line for line in beside.notes.splitlines() if "kubectl label namespace" in line]
@@ -163,7 +163,7 @@ def test_notes_do_not_tell_to_enforce_what_the_other_hubs_pods_do_not_meet(
     assert "pod-security.kubernetes.io/enforce=restricted" in ours
 
 
-def test_the_image_of_the_hub_ends_as_a_user_that_is_named_by_number() -> None:
+def test_hub_image_ends_with_numeric_user() -> None:
     lines = (OVERLAYS / "hub.Dockerfile").read_text().splitlines()
     users = [line.split()[1] for line in lines if line.startswith("USER ")]
     assert users == ["root", "1000"]
@@ -172,14 +172,14 @@ def test_the_image_of_the_hub_ends_as_a_user_that_is_named_by_number() -> None:
     assert used <= declared, "an ARG of the base is not known here"
 
 
-def test_without_a_chart_its_test_says_what_it_wants() -> None:
+def test_make_target_explains_missing_chart() -> None:
     said = subprocess.run(
         ["make", "-n", "test-z2jh"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "No chart was given, so nothing was tested. CHART=DIR" in said.stdout
 
 
-def test_the_page_shows_the_overlays_as_they_are() -> None:
+def test_page_includes_all_overlays() -> None:
     page = (ROOT / "docs/howto/add-to-zero-to-jupyterhub.md").read_text()
     shown = re.findall(r"\{literalinclude\} \.\./\.\./helm/overlays/(\S+)", page)
     assert sorted(shown) == sorted(one.name for one in OVERLAYS.iterdir())

@@ -1,4 +1,4 @@
-"""What the chart hands on has the names by which it is read; offline."""
+"""Names that the chart passes on match the names that its readers use; offline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.service import DefaultAmounts
 ROOT = chart.FOLDER.parents[1]
 
 
-def test_names_are_those_of_the_contract() -> None:
+def test_chart_uses_contract_names() -> None:
     rendered = chart.render()
     namespace = rendered.the("Namespace", "benchpool-work")
     assert namespace["metadata"]["labels"][names.MANAGED] == "true"
@@ -35,7 +35,7 @@ def test_names_are_those_of_the_contract() -> None:
     assert election == [names.ELECTION_LEASE]
 
 
-def test_two_releases_in_other_names_share_no_object_but_the_definitions() -> None:
+def test_two_releases_share_only_definitions() -> None:
     one, two = chart.render(), chart.render(release="second-benchpool", namespace="second")
     shared = {
         (o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in one.objects
@@ -50,13 +50,13 @@ def _environment(rendered: Rendered, part: str) -> set[str]:
     return {one["name"] for one in container["env"]}
 
 
-def test_the_scheduler_reads_every_variable_that_it_is_given() -> None:
+def test_scheduler_reads_every_given_variable() -> None:
     read = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("app/*.py"))
     given = _environment(chart.render(), "scheduler")
     assert [one for one in given if one.startswith("BENCHPOOL_") and one not in read] == []
 
 
-def test_the_scheduler_knows_by_what_its_own_pods_are_known(
+def test_scheduler_labels_match_its_deployment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rendered = chart.render(release="gpus")
@@ -71,7 +71,7 @@ def test_the_scheduler_knows_by_what_its_own_pods_are_known(
     assert settings.scheduler_namespace == rendered.namespace
 
 
-def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
+def test_job_taints_reach_scheduler() -> None:
     for taints, told in (
         (None, "nvidia.com/gpu"),
         (["nvidia.com/gpu", "dedicated"], "nvidia.com/gpu,dedicated"),
@@ -82,7 +82,7 @@ def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
         assert variables["BENCHPOOL_TOLERATIONS"] == told
 
 
-def test_what_workers_ask_for_and_their_class_reach_the_scheduler() -> None:
+def test_worker_requests_and_priority_class_reach_scheduler() -> None:
     jobs = {"cpusPerGpu": 4, "memoryGibPerGpu": 16.5, "cpuLimit": 2}
     rendered = chart.render({"jobs": jobs})
     pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
@@ -102,7 +102,7 @@ def test_what_workers_ask_for_and_their_class_reach_the_scheduler() -> None:
     assert settings.priority_class == "benchpool"
 
 
-def test_a_class_of_the_site_is_named_and_none_is_made() -> None:
+def test_existing_priority_class_is_used() -> None:
     rendered = chart.render({"priorityClass": {"create": False, "name": "batch"}})
     assert rendered.of("PriorityClass") == []
     hub = json.loads(rendered.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
@@ -117,7 +117,7 @@ WORKERS = (
 )
 
 
-def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
+def test_hub_gets_every_fact_and_variable() -> None:
     rendered = chart.render()
     config = rendered.the("Secret", "benchpool-hub")["stringData"]
     facts = set(json.loads(config["hub.json"]))
@@ -137,9 +137,7 @@ def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
         ("https://gpus.example.org", {"samesite": "Lax", "secure": True}),
     ],
 )
-def test_cookies_of_hub_and_scheduler_are_secure_where_the_public_address_is_https(
-    public_url: str, options: dict[str, object]
-) -> None:
+def test_cookies_are_secure_with_https_address(public_url: str, options: dict[str, object]) -> None:
     rendered = chart.render({"hub": {"publicUrl": public_url}})
     facts = json.loads(rendered.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
     assert facts["cookie_options"] == options

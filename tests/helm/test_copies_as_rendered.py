@@ -1,4 +1,4 @@
-"""CronJobs copy what the API server does not have: which volumes, beside whom, and when not."""
+"""CronJobs that copy data outside the API server: volumes, placement and exceptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pod(rendered: Rendered, name: str) -> dict[str, Any]:
     return found
 
 
-def test_each_volume_has_a_job_that_copies_and_one_that_waits_to_put_back() -> None:
+def test_volume_has_copy_and_suspended_restore_job() -> None:
     rendered = chart.render()
     assert jobs(rendered) == {
         f"benchpool-{act}-{part}" for act in ("copy", "restore") for part in ("hub", "pool")
@@ -37,9 +37,7 @@ def test_each_volume_has_a_job_that_copies_and_one_that_waits_to_put_back() -> N
 
 
 @pytest.mark.parametrize(("part", "owner"), [("hub", "hub"), ("pool", "scheduler")])
-def test_a_copy_is_made_where_the_volume_is_and_put_back_where_nobody_uses_it(
-    part: str, owner: str
-) -> None:
+def test_copy_runs_beside_owner_and_restore_apart(part: str, owner: str) -> None:
     rendered = chart.render()
     labels = rendered.the("Deployment", f"benchpool-{owner}")["spec"]["selector"]["matchLabels"]
     (beside,) = pod(rendered, f"benchpool-copy-{part}")["affinity"]["podAffinity"][REQUIRED]
@@ -47,7 +45,7 @@ def test_a_copy_is_made_where_the_volume_is_and_put_back_where_nobody_uses_it(
     assert beside["topologyKey"] == "kubernetes.io/hostname"
     (apart,) = pod(rendered, f"benchpool-restore-{part}")["affinity"]["podAntiAffinity"][REQUIRED]
     assert apart["labelSelector"]["matchLabels"] == labels
-    assert apart["topologyKey"] == "kubernetes.io/os"  # one for all nodes
+    assert apart["topologyKey"] == "kubernetes.io/os"  # same value on all nodes
     claims = [
         one.get("persistentVolumeClaim")
         for one in pod(rendered, f"benchpool-copy-{part}")["volumes"]
@@ -61,7 +59,7 @@ def test_a_copy_is_made_where_the_volume_is_and_put_back_where_nobody_uses_it(
     ]
 
 
-def test_a_volume_for_many_nodes_is_copied_on_any() -> None:
+def test_shared_volume_is_copied_on_any_node() -> None:
     rendered = chart.render({"scheduler": {"storage": {"accessMode": "ReadWriteMany"}}})
     assert "affinity" not in pod(rendered, "benchpool-copy-pool")
 
@@ -78,7 +76,7 @@ def test_a_volume_for_many_nodes_is_copied_on_any() -> None:
         ({"backup": {"enabled": False}}, set()),
     ],
 )
-def test_what_cannot_be_copied_here_has_no_job_and_the_notes_say_so(
+def test_volume_without_copy_has_no_job_and_is_noted(
     values: dict[str, Any], left: set[str]
 ) -> None:
     rendered = chart.render(values)
@@ -95,9 +93,7 @@ def test_what_cannot_be_copied_here_has_no_job_and_the_notes_say_so(
 
 
 @pytest.mark.parametrize(("claim", "place"), [("", "/volume/backups"), ("nfs", "/copies")])
-def test_copies_lie_on_the_volume_itself_or_on_a_claim_of_the_sites_own(
-    claim: str, place: str
-) -> None:
+def test_copies_use_own_volume_or_given_claim(claim: str, place: str) -> None:
     rendered = chart.render({"backup": {"claim": claim}})
     for job in jobs(rendered):
         (container,) = pod(rendered, job)["containers"]
@@ -105,7 +101,7 @@ def test_copies_lie_on_the_volume_itself_or_on_a_claim_of_the_sites_own(
         claims = [one.get("persistentVolumeClaim") for one in pod(rendered, job)["volumes"]]
         assert ({"claimName": "nfs"} in claims) == bool(claim)
         assert ("/copies" in [it["mountPath"] for it in container["volumeMounts"]]) == bool(claim)
-    # None that only a copy would mount: Helm would wait for it until the first one is made.
+    # No claim is mounted by a copy job only: Helm would wait for it until the first copy.
     assert {one["metadata"]["name"] for one in rendered.of("PersistentVolumeClaim")} == {
         "benchpool-hub",
         "benchpool-scheduler",
@@ -120,7 +116,7 @@ def test_copies_lie_on_the_volume_itself_or_on_a_claim_of_the_sites_own(
         ({"scheduler": {"storage": {"accessMode": "ReadWriteMany"}, "replicas": 3}}, None),
     ],
 )
-def test_the_notes_print_how_copies_are_put_back(
+def test_notes_print_restore_commands(
     values: dict[str, Any], owners: dict[str, int] | None
 ) -> None:
     rendered = chart.render(values)
@@ -140,7 +136,7 @@ def test_the_notes_print_how_copies_are_put_back(
     assert release["value"] == rendered.release
 
 
-def test_names_of_jobs_are_no_longer_than_cronjobs_may_be() -> None:
+def test_job_names_fit_cronjob_limit() -> None:
     rendered = chart.render({"fullnameOverride": "n" * 40})
     assert {len(name) for name in jobs(rendered)} <= set(range(53))
     assert len(jobs(rendered)) == 4

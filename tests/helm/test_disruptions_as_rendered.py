@@ -1,4 +1,4 @@
-"""Which pods of a release a drain may end, as rendered."""
+"""Disruption budgets of the rendered chart, which decide the pods that a drain may evict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_cluster import chart
 
 
 @pytest.mark.parametrize("part", ["hub", "proxy"])
-def test_no_drain_ends_hub_or_proxy_where_that_is_asked_for(part: str) -> None:
+def test_disruption_budget_blocks_drain_when_enabled(part: str) -> None:
     asked = chart.render({part: {"disruptionBudget": {"enabled": True}}})
     (budget,) = [
         one for one in asked.of("PodDisruptionBudget")

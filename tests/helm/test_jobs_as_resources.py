@@ -1,4 +1,4 @@
-"""A TrainingJob is its user's; what the scheduler found and gave is written by it alone."""
+"""Policies for TrainingJobs: the user owns the job, and only the scheduler writes its status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ count = itertools.count()
 
 
 def job(user: str | None, **about: Any) -> Manifest:
-    """A job in somebody's name."""
+    """Return a TrainingJob for this user."""
     spec = {"command": ["true"], "gpus": 1} | ({"user": user} if user else {})
     return {
         "apiVersion": names.API_VERSION,
@@ -28,7 +28,7 @@ def job(user: str | None, **about: Any) -> Manifest:
 
 
 def refused(answer: httpx.Response, rule: str) -> None:
-    """Hold that the rule refused."""
+    """Assert that the rule rejected the request."""
     assert answer.status_code == 403, answer.text
     assert f"benchpool [{rule}]" in answer.json()["message"], answer.text
 
@@ -40,7 +40,7 @@ def susan(site: Site) -> Caller:
 
 @pytest.fixture(scope="module")
 def joe(site: Site) -> Caller:
-    """Somebody with more verbs than people usually have, but not in others' names."""
+    """Return a caller with more verbs than usual but no right to act for other users."""
     rules = [
         {"apiGroups": [names.GROUP], "resources": ["trainingjobs/scale"], "verbs": ["*"]},
         {
@@ -68,20 +68,20 @@ def jobs(site: Site) -> str:
 
 @pytest.fixture
 def susans(susan: Caller, jobs: str) -> str:
-    """The path of a job that susan sent with kubectl."""
+    """Return the path of a job that susan sent with kubectl."""
     mine = job("susan")
     answer = susan.call("POST", jobs, mine)
     assert answer.status_code == 201, answer.text
     return f"{jobs}/{mine['metadata']['name']}"
 
 
-def test_a_job_is_sent_in_ones_own_name(joe: Caller, jobs: str) -> None:
+def test_job_for_another_user_is_rejected(joe: Caller, jobs: str) -> None:
     answer = joe.call("POST", jobs, job("susan"))
     refused(answer, "user")
     assert "spec.user is susan, but you are joe" in answer.text
 
 
-def test_a_job_without_a_user_is_nobodys(joe: Caller, jobs: str) -> None:
+def test_job_without_user_is_rejected(joe: Caller, jobs: str) -> None:
     refused(joe.call("POST", jobs, job(None)), "user")
 
 
@@ -89,27 +89,27 @@ def test_a_job_without_a_user_is_nobodys(joe: Caller, jobs: str) -> None:
     "patch",
     [{"spec": {"suspend": True}}, {"spec": {"user": "joe"}}, {"metadata": {"labels": {"a": "b"}}}],
 )
-def test_others_do_not_change_it(joe: Caller, susans: str, patch: object) -> None:
+def test_change_by_another_user_is_rejected(joe: Caller, susans: str, patch: object) -> None:
     refused(joe.call("PATCH", susans, patch, "merge"), "user")
 
 
-def test_others_do_not_delete_it(joe: Caller, susans: str, jobs: str) -> None:
+def test_deletion_by_another_user_is_rejected(joe: Caller, susans: str, jobs: str) -> None:
     refused(joe.call("DELETE", susans), "user")
     refused(joe.call("DELETE", jobs), "user")
 
 
-def test_it_is_not_given_away(susan: Caller, susans: str) -> None:
+def test_job_owner_cannot_be_changed(susan: Caller, susans: str) -> None:
     refused(susan.call("PATCH", susans, {"spec": {"user": "joe"}}, "merge"), "user")
 
 
-def test_its_owner_suspends_and_deletes_it(susan: Caller, susans: str) -> None:
+def test_owner_suspends_and_deletes_job(susan: Caller, susans: str) -> None:
     changed = susan.call("PATCH", susans, {"spec": {"suspend": True}}, "merge")
     assert changed.is_success, changed.text
     deleted = susan.call("DELETE", susans)
     assert deleted.is_success, deleted.text
 
 
-def test_the_scheduler_sends_and_changes_in_any_name(site: Site, jobs: str) -> None:
+def test_scheduler_acts_for_any_user(site: Site, jobs: str) -> None:
     scheduler = site.account("scheduler")
     about = {"annotations": {names.EPOCH: "3"}, "labels": {names.JOB: "x"}}
     sent = job("jemma", **about)
@@ -124,30 +124,32 @@ def test_the_scheduler_sends_and_changes_in_any_name(site: Site, jobs: str) -> N
     assert scheduler.call("DELETE", path).is_success
 
 
-def test_an_administrator_acts_for_others(site: Site, susans: str) -> None:
+def test_administrator_suspends_job_of_another_user(site: Site, susans: str) -> None:
     boss = site.person("boss", "edit", "benchpool-administer")
     answer = boss.call("PATCH", susans, {"spec": {"suspend": True}}, "merge")
     assert answer.is_success, answer.text
 
 
-def test_a_job_is_not_scaled_past_its_owner(joe: Caller, susans: str) -> None:
+def test_scaling_by_another_user_is_rejected(joe: Caller, susans: str) -> None:
     refused(joe.call("PATCH", f"{susans}/scale", {"spec": {"replicas": 9}}, "merge"), "scale")
 
 
 @pytest.mark.parametrize("key", ["labels", "annotations"])
-def test_its_marks_of_ours_are_not_forged(susan: Caller, susans: str, jobs: str, key: str) -> None:
+def test_forged_labels_and_annotations_are_rejected(
+    susan: Caller, susans: str, jobs: str, key: str
+) -> None:
     forged = {key: {names.JOB: "01hzxk8qj9v4e2c5t7m3n6p8ra"}}
     refused(susan.call("POST", jobs, job("susan", **forged)), "keys")
     refused(susan.call("PATCH", susans, {"metadata": forged}, "merge"), "keys")
 
 
-def test_status_is_the_schedulers_even_for_who_has_every_right(site: Site, susans: str) -> None:
+def test_status_change_by_cluster_admin_is_rejected(site: Site, susans: str) -> None:
     mallory = site.person("mallory", "cluster-admin")
     patch = {"status": {"state": "succeeded"}}
     refused(mallory.call("PATCH", f"{susans}/status", patch, "merge"), "status")
 
 
-def test_projects_are_not_told_what_they_used(site: Site) -> None:
+def test_project_status_change_is_rejected(site: Site) -> None:
     projects = f"/apis/{names.API_VERSION}/projects"
     about = {"apiVersion": names.API_VERSION, "kind": "Project", "metadata": {"name": "research"}}
     site.access.apply(f"{projects}/research", about | {"spec": {"quota": 2}})
@@ -155,7 +157,7 @@ def test_projects_are_not_told_what_they_used(site: Site) -> None:
     refused(answer, "status")
 
 
-def test_build_leases_are_the_schedulers(site: Site) -> None:
+def test_build_lease_of_cluster_admin_is_rejected(site: Site) -> None:
     leases = f"/apis/{names.API_VERSION}/namespaces/{site.workspace}/buildleases"
     mallory = site.person("mallory", "cluster-admin")
     lease = {
@@ -172,7 +174,7 @@ def test_build_leases_are_the_schedulers(site: Site) -> None:
     refused(mallory.call("POST", leases, lease), "lease")
 
 
-def test_a_namespace_with_jobs_in_it_can_be_deleted(site: Site) -> None:
+def test_namespace_with_jobs_can_be_deleted(site: Site) -> None:
     path = "/api/v1/namespaces/passing"
     about = {"name": "passing", "labels": {names.MANAGED: "true"}}
     site.access.apply(path, {"apiVersion": "v1", "kind": "Namespace", "metadata": about})
@@ -183,7 +185,7 @@ def test_a_namespace_with_jobs_in_it_can_be_deleted(site: Site) -> None:
 
 
 @pytest.mark.parametrize("managed", [None, "false"])
-def test_a_job_that_no_scheduler_would_hear_of_is_refused(site: Site, managed: str | None) -> None:
+def test_job_in_unmanaged_namespace_is_rejected(site: Site, managed: str | None) -> None:
     name = f"elsewhere-{managed}".lower()
     about = {"name": name, "labels": {} if managed is None else {names.MANAGED: managed}}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}

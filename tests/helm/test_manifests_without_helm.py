@@ -1,4 +1,4 @@
-"""What is installed without Helm is what Helm would install, and tokens are made once."""
+"""Manifests for installs without Helm: equal to Helm's output, with tokens created once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SITE = ROOT / "helm" / "examples" / "site.yaml"
 
 @pytest.fixture(scope="module")
 def manifests() -> ModuleType:
-    """The script as a module."""
+    """Return the script as a module."""
     spec = importlib.util.spec_from_file_location("manifests", ROOT / "helm" / "manifests.py")
     assert spec is not None
     assert spec.loader is not None
@@ -36,7 +36,7 @@ def named(objects: Any) -> dict[tuple[str, str], dict[str, Any]]:
     return {(one["kind"], one["metadata"]["name"]): one for one in objects}
 
 
-def test_files_hold_what_helm_renders(manifests: ModuleType, tmp_path: Path) -> None:
+def test_files_match_rendering_of_helm(manifests: ModuleType, tmp_path: Path) -> None:
     words = ["-f", str(SITE), "--out", str(tmp_path), "--namespace", "lab", "--release", "pool"]
     assert manifests.main(words) == 0
     helms = named(
@@ -54,7 +54,7 @@ def test_files_hold_what_helm_renders(manifests: ModuleType, tmp_path: Path) -> 
     assert set(ours[secret]["data"]) == set(helms[secret]["data"])
 
 
-def test_what_others_need_comes_first_and_what_helm_only_runs_is_apart(
+def test_dependencies_come_first_and_hooks_are_separate(
     manifests: ModuleType, tmp_path: Path
 ) -> None:
     assert manifests.main(["--out", str(tmp_path)]) == 0
@@ -71,9 +71,7 @@ def test_what_others_need_comes_first_and_what_helm_only_runs_is_apart(
     assert not placed & manifests.OF_THE_CLUSTER
 
 
-def test_tokens_are_made_once_and_seen_by_their_owner_alone(
-    manifests: ModuleType, tmp_path: Path
-) -> None:
+def test_tokens_are_created_once_and_private(manifests: ModuleType, tmp_path: Path) -> None:
     secrets = tmp_path / "secrets.yaml"
     assert manifests.main(["--out", str(tmp_path)]) == 0
     first = secrets.read_text()
@@ -85,7 +83,7 @@ def test_tokens_are_made_once_and_seen_by_their_owner_alone(
     )
 
 
-def test_who_has_a_secret_of_their_own_is_given_none(
+def test_existing_secret_is_used(
     manifests: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = tmp_path / "values.yaml"
@@ -95,7 +93,7 @@ def test_who_has_a_secret_of_their_own_is_given_none(
     assert "secrets.yaml" not in capsys.readouterr().out
 
 
-def test_a_later_file_of_values_goes_over_an_earlier_one(
+def test_later_values_file_overrides_earlier(
     manifests: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mirror, profiles = tmp_path / "mirror.yaml", tmp_path / "profiles.yaml"
@@ -109,7 +107,7 @@ def test_a_later_file_of_values_goes_over_an_earlier_one(
     assert capsys.readouterr().out.split() == wanted
 
 
-def test_values_that_cannot_be_meant_are_said(
+def test_invalid_values_are_reported(
     manifests: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = tmp_path / "values.yaml"
@@ -119,7 +117,7 @@ def test_values_that_cannot_be_meant_are_said(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_page_and_the_makefile_call_it_as_it_is(manifests: ModuleType) -> None:
+def test_page_and_makefile_use_existing_command(manifests: ModuleType) -> None:
     said = subprocess.run(
         ["make", "-n", "manifests", "ARGS=-f site.yaml"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -133,7 +131,7 @@ def test_the_page_and_the_makefile_call_it_as_it_is(manifests: ModuleType) -> No
         assert wanted in page
 
 
-def test_images_are_listed_with_their_names_in_the_mirror_that_the_chart_uses(
+def test_images_are_listed_with_mirror_names(
     manifests: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = tmp_path / "values.yaml"

@@ -1,4 +1,4 @@
-"""Where nodes have no way out: every image from one mirror, and pulled before it is needed."""
+"""Images in air-gapped clusters: every image comes from one mirror and is pulled in advance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OURS = {f"mirror.lan:5000/all/benchpool/{part}:1" for part in ("hub", "proxy", "
 
 
 def images_of(value: Any) -> set[str]:
-    """Return the images of all containers, and those that variables name."""
+    """Return the images of all containers and the images named in variables."""
     if isinstance(value, list):
         return set().union(*map(images_of, value))
     if not isinstance(value, dict):
@@ -44,7 +44,7 @@ def images_of(value: Any) -> set[str]:
     return own.union(*map(images_of, value.values()))
 
 
-def test_every_image_comes_from_the_mirror_hooks_and_profiles_too() -> None:
+def test_every_image_comes_from_mirror() -> None:
     release = chart.render(SITE)
     found = images_of(list(release.objects))
     facts = json.loads(release.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
@@ -63,7 +63,7 @@ def test_every_image_comes_from_the_mirror_hooks_and_profiles_too() -> None:
     assert second == {"display_name": "plain"}
 
 
-def test_without_a_mirror_names_and_profiles_stay_as_they_are() -> None:
+def test_image_names_stay_unchanged_without_mirror() -> None:
     release = chart.render({"notebooks": {"profiles": PROFILES}, "images": {"tag": "1"}})
     facts = json.loads(release.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
     assert facts["notebooks"]["profiles"] == PROFILES
@@ -71,7 +71,7 @@ def test_without_a_mirror_names_and_profiles_stay_as_they_are() -> None:
     assert not [it for it in release.of("DaemonSet") if "prepull" in it["metadata"]["name"]]
 
 
-def test_nodes_with_gpus_pull_each_image_once_and_keep_it() -> None:
+def test_gpu_nodes_prepull_each_image_once() -> None:
     release = chart.render(SITE)
     daemon = release.the("DaemonSet", "benchpool-prepull")
     spec = daemon["spec"]["template"]["spec"]
@@ -85,7 +85,7 @@ def test_nodes_with_gpus_pull_each_image_once_and_keep_it() -> None:
     assert stays["image"] in {one["image"] for one in spec["initContainers"]}
 
 
-def test_what_pulls_may_do_nothing_and_reach_nobody() -> None:
+def test_prepull_pod_has_no_rights_and_no_network() -> None:
     release = chart.render(SITE)
     spec = release.the("DaemonSet", "benchpool-prepull")["spec"]["template"]["spec"]
     assert spec["automountServiceAccountToken"] is False
@@ -99,6 +99,6 @@ def test_what_pulls_may_do_nothing_and_reach_nobody() -> None:
     assert not policy.get("egress")
 
 
-def test_an_address_with_a_scheme_is_no_mirror() -> None:
+def test_mirror_with_scheme_is_rejected() -> None:
     with pytest.raises(HelmError, match="mirror"):
         chart.render({"images": {"mirror": "https://mirror.lan"}})

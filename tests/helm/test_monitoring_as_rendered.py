@@ -1,4 +1,4 @@
-"""What a site's monitoring is given: where figures are, alerts and a dashboard of known figures."""
+"""Monitoring objects of the chart: scrape target, alerts, and a dashboard of known metrics."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ ALL = {
 
 
 def alerts() -> list[Manifest]:
-    """The alerts of the chart."""
+    """Return the alerts of the chart."""
     (rule,) = chart.render(ALL).of("PrometheusRule")
     return [one for group in rule["spec"]["groups"] for one in group["rules"]]
 
 
 def panels() -> list[Manifest]:
-    """The panels of the dashboard."""
+    """Return the panels of the dashboard."""
     folder = chart.render(ALL).the("ConfigMap", "benchpool-dashboard")
     found: list[Manifest] = json.loads(folder["data"]["benchpool.json"])["panels"]
     return found
 
 
 def expressions() -> Iterable[str]:
-    """Everything that Prometheus is asked."""
+    """Yield all Prometheus expressions of the alerts and the dashboard."""
     yield from (one["expr"] for one in alerts())
     yield from (target["expr"] for panel in panels() for target in panel["targets"])
 
 
 def told() -> dict[str, set[str]]:
-    """The figures of the scheduler: their names with the labels that they have."""
+    """Return the scheduler's metrics: their names with their labels."""
     some = {"x": 1.0}
     sample = GpuSample(0.0, 10.0, "GPU-a", 0.5, 0.2, 1.0, 2.0, 300.0, 9.0, 50.0)
     figures = Metrics(
@@ -74,7 +74,7 @@ def told() -> dict[str, set[str]]:
 
 
 def selectors(node: Any) -> Iterable[Any]:
-    """The figures that an expression reads, with what it selects of them."""
+    """Yield the metric selectors of an expression."""
     if isinstance(node, promql_parser.VectorSelector):
         yield node
         return
@@ -85,13 +85,13 @@ def selectors(node: Any) -> Iterable[Any]:
                 yield from selectors(one)
 
 
-def test_nothing_of_it_is_there_unless_a_site_asks() -> None:
+def test_monitoring_is_off_by_default() -> None:
     rendered = chart.render()
     assert rendered.of("ServiceMonitor") == rendered.of("PrometheusRule") == []
     assert not [one for one in rendered.of("ConfigMap") if "dashboard" in one["metadata"]["name"]]
 
 
-def test_the_monitor_finds_the_scheduler_and_has_the_token_that_it_knows() -> None:
+def test_service_monitor_selects_scheduler_with_its_token() -> None:
     rendered = chart.render(ALL)
     (monitor,) = rendered.of("ServiceMonitor")
     wanted = monitor["spec"]["selector"]["matchLabels"].items()
@@ -111,7 +111,7 @@ def test_the_monitor_finds_the_scheduler_and_has_the_token_that_it_knows() -> No
     assert (known["name"], known["key"], known["optional"]) == (*shown.values(), True)
 
 
-def test_who_may_read_the_figures_reaches_the_scheduler() -> None:
+def test_monitoring_peer_reaches_scheduler() -> None:
     peer = ALL["monitoring"]["from"][0]  # type: ignore[index]
     for values, there in (({}, False), (ALL, True)):
         policy = chart.render(values).the("NetworkPolicy", "benchpool-scheduler")
@@ -119,7 +119,7 @@ def test_who_may_read_the_figures_reaches_the_scheduler() -> None:
 
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
-def test_only_figures_and_labels_that_the_scheduler_tells_are_asked_for(expression: str) -> None:
+def test_queries_use_only_exported_metrics_and_labels(expression: str) -> None:
     known = told()
     read = list(selectors(promql_parser.parse(expression)))
     assert {one.name for one in read} == set(re.findall(r"benchpool_\w+", expression))
@@ -135,7 +135,7 @@ def test_only_figures_and_labels_that_the_scheduler_tells_are_asked_for(expressi
     assert grouped <= set().union(*(known[one.name] for one in read)) | {"le"}
 
 
-def test_each_alert_says_how_urgent_it_is_what_is_and_has_its_row_in_the_guide() -> None:
+def test_alert_has_severity_summary_and_guide_row() -> None:
     found = alerts()
     assert len({one["alert"] for one in found}) == len(found) >= 10
     for one in found:
@@ -146,7 +146,7 @@ def test_each_alert_says_how_urgent_it_is_what_is_and_has_its_row_in_the_guide()
     assert named == {one["alert"] for one in found}
 
 
-def test_panels_lie_beside_each_other_and_have_a_title() -> None:
+def test_panels_have_titles_and_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in panels():
         at = panel["gridPos"]
@@ -161,6 +161,6 @@ def test_panels_lie_beside_each_other_and_have_a_title() -> None:
         taken |= cells
 
 
-def test_the_file_of_alerts_is_what_prometheus_reads_without_the_operator() -> None:
+def test_alerts_file_matches_rendered_rules() -> None:
     rules = yaml.safe_load((chart.FOLDER / "files/alerts.yaml").read_text())
     assert [one for group in rules["groups"] for one in group["rules"]] == alerts()

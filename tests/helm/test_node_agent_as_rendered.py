@@ -1,4 +1,4 @@
-"""The agent of a node as the chart renders it: what it may, and nothing more; offline."""
+"""The node agent in the rendered chart has only the rights that it needs; offline."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def scheduler_variable(values: Manifest, name: str) -> str:
     return str(variables(deployment["spec"]["template"]["spec"])[name])
 
 
-def test_it_is_off_by_default_and_nobody_is_heard_then() -> None:
+def test_node_agent_is_off_by_default() -> None:
     assert chart.render().of("DaemonSet") == []
     assert scheduler_variable({}, "BENCHPOOL_NODE_AGENT") == ""
     assert "tokenreviews" not in json.dumps(chart.render().objects)
 
 
-def test_it_comes_to_nodes_with_gpus_and_bears_their_taint() -> None:
+def test_node_agent_runs_on_tainted_gpu_nodes() -> None:
     spec = pod()
     assert spec["nodeSelector"] == {"nvidia.com/gpu.present": "true"}
     assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 
 
-def test_it_is_root_without_capabilities_and_sees_two_folders_of_the_host_read_only() -> None:
+def test_node_agent_has_no_capabilities_and_reads_two_folders() -> None:
     spec = pod()
     assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
     assert spec["securityContext"] == {
@@ -77,7 +77,7 @@ def test_it_is_root_without_capabilities_and_sees_two_folders_of_the_host_read_o
     assert {name for name, only in mounts.items() if not only} == {"tmp"}
 
 
-def test_its_token_is_for_the_scheduler_and_opens_no_api_server() -> None:
+def test_node_agent_token_is_valid_for_scheduler_only() -> None:
     spec = pod()
     assert spec["automountServiceAccountToken"] is False
     account = chart.render(ON).the("ServiceAccount", "benchpool-node-agent")
@@ -96,7 +96,7 @@ def test_its_token_is_for_the_scheduler_and_opens_no_api_server() -> None:
     assert bound == []
 
 
-def test_the_scheduler_knows_its_account_and_may_ask_whose_a_token_is() -> None:
+def test_scheduler_may_review_tokens_of_node_agent() -> None:
     assert scheduler_variable(ON, "BENCHPOOL_NODE_AGENT") == (
         "system:serviceaccount:benchpool:benchpool-node-agent"
     )
@@ -108,7 +108,7 @@ def test_the_scheduler_knows_its_account_and_may_ask_whose_a_token_is() -> None:
     } in rules
 
 
-def test_it_reads_every_setting_that_it_is_given() -> None:
+def test_node_agent_reads_every_given_setting() -> None:
     given = variables(pod())
     settings = AgentSettings.read({**given, "BENCHPOOL_NODE_NAME": "n0"})
     assert settings.url == ("http://benchpool-scheduler.benchpool.svc:8080/services/benchpool")
@@ -119,7 +119,7 @@ def test_it_reads_every_setting_that_it_is_given() -> None:
     assert {name for name in ours if name not in text} == set()
 
 
-def test_nobody_reaches_it_and_it_reaches_the_scheduler_alone() -> None:
+def test_node_agent_has_no_ingress_and_reaches_scheduler() -> None:
     rendered = chart.render(ON)
     own = rendered.the("NetworkPolicy", "benchpool-node-agent")["spec"]
     assert own["podSelector"] == {"matchLabels": SELECTOR}
@@ -131,7 +131,7 @@ def test_nobody_reaches_it_and_it_reaches_the_scheduler_alone() -> None:
     assert {"podSelector": {"matchLabels": SELECTOR}} in door[0]["from"]
 
 
-def test_a_site_says_how_the_driver_is_seen() -> None:
+def test_runtime_class_and_driver_are_configurable() -> None:
     agent = {"enabled": True, "runtimeClass": "nvidia", "driver": "/opt/driver"}
     spec = pod({"telemetry": {"agent": agent}})
     assert spec["runtimeClassName"] == "nvidia"
@@ -142,14 +142,14 @@ def test_a_site_says_how_the_driver_is_seen() -> None:
     assert "runtimeClassName" not in pod()
 
 
-def test_two_ways_of_measuring_at_once_are_refused() -> None:
+def test_two_telemetry_sources_are_rejected() -> None:
     said = "GPUs would be counted twice. Set one of them."
     values = {"telemetry": {"prometheus": "http://p", "agent": {"enabled": True}}}
     with pytest.raises(HelmError, match=re.escape(said)):
         chart.render(values)
 
 
-def test_its_objects_fit_the_schemas_of_their_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_agent_objects_match_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(Path(sys.prefix) / "schemas")])
     validate: Any = importlib.import_module("kubernetes_validate").validate
     ours = [it for it in chart.render(ON).objects if "node-agent" in it["metadata"]["name"]]

@@ -1,4 +1,4 @@
-"""What people, administrators and the cluster do every day passes the guard of what is ours."""
+"""The guard policies accept the daily work of users, administrators and the cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PIN = [
 
 @pytest.fixture
 def notebook(site: Site, pods: str) -> Iterator[str]:
-    """The path of a notebook with a GPU that runs on gpu-2."""
+    """Yield the path of a notebook with a GPU that runs on gpu-2."""
     here = f"{pods}/jupyter-jemma"
     body = pod(
         {"schedulingGates": GATE, "tolerations": [TOLERATION]}, labels=NOTEBOOK, resources=GPU
@@ -46,7 +46,7 @@ def notebook(site: Site, pods: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def eddy(site: Site) -> Caller:
-    """A person with the role that an administrator may hand out."""
+    """Return a caller with the role that an administrator may grant."""
     return site.person("eddy", "edit")
 
 
@@ -56,7 +56,7 @@ def passes(answer: Any) -> Manifest:
     return found
 
 
-def test_an_administrator_drains_a_node(site: Site, notebook: str) -> None:
+def test_administrator_drains_node(site: Site, notebook: str) -> None:
     kubectl = [str(build.find("kubectl")), "--kubeconfig", str(site.access.kubeconfig)]
     drain = ["drain", "gpu-2", "--force", "--ignore-daemonsets", "--timeout=60s"]
     done = subprocess.run([*kubectl, *drain], capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ def test_an_administrator_drains_a_node(site: Site, notebook: str) -> None:
     site.access.wait_gone(notebook)
 
 
-def test_whoever_may_cordon_nodes_may_evict_from_them(site: Site, notebook: str) -> None:
+def test_cordon_right_allows_eviction(site: Site, notebook: str) -> None:
     rules = [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]},
         {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
@@ -88,7 +88,7 @@ def test_whoever_may_cordon_nodes_may_evict_from_them(site: Site, notebook: str)
     site.access.wait_gone(notebook)
 
 
-def test_no_controller_adopts_a_notebook(site: Site, notebook: str) -> None:
+def test_controller_cannot_adopt_notebook(site: Site, notebook: str) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "mine", "uid": "1-1"}
     patch = {"metadata": {"ownerReferences": [owner | {"controller": True}]}}
     refused(
@@ -101,7 +101,7 @@ def _answers(caller: Caller, path: str, wanted: int) -> bool:
     return caller.call("PATCH", path, note, "merge").status_code == wanted
 
 
-def test_a_named_account_may_touch_what_is_ours(site: Site, notebook: str) -> None:
+def test_trusted_account_passes_guard(site: Site, notebook: str) -> None:
     backup = site.account_in("backup", "keeper")
     site.access.apply("/api/v1/namespaces/backup", made("Namespace", name="backup"))
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
@@ -118,7 +118,7 @@ def test_a_named_account_may_touch_what_is_ours(site: Site, notebook: str) -> No
         until(partial(_answers, backup, notebook, wanted))
 
 
-def test_what_a_job_owns_goes_with_it(site: Site) -> None:
+def test_job_deletion_removes_owned_secret(site: Site) -> None:
     scheduler, name = site.account("scheduler"), names.attempt_name("01hzxk8qj9v4e2c5t7m3n6p8ra", 5)
     labels = {names.ROLE: names.ROLE_WORKER, names.JOB: "x", names.ATTEMPT: "5"}
     template = {"metadata": {"labels": labels}, "spec": pod({"schedulingGates": GATE})["spec"]}
@@ -135,7 +135,7 @@ def test_what_a_job_owns_goes_with_it(site: Site) -> None:
     until(lambda: not site.access.get(query)["items"])
 
 
-def test_a_managed_namespace_with_all_that_is_ours_can_be_deleted(site: Site) -> None:
+def test_managed_namespace_with_objects_can_be_deleted(site: Site) -> None:
     space = made("Namespace", name="leaving", labels={names.MANAGED: "true"})
     site.access.create("/api/v1/namespaces", space)
     home = made("PersistentVolumeClaim", CLAIM, name="home-joe")
@@ -185,14 +185,14 @@ OWN: dict[str, Manifest] = {
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_ones_own_things_are_made_changed_and_deleted(site: Site, eddy: Caller, kind: str) -> None:
+def test_own_objects_are_created_changed_and_deleted(site: Site, eddy: Caller, kind: str) -> None:
     group, plural = kind.split("|")
     path = f"{group}/namespaces/{site.workspace}/{plural}"
     name = OWN[kind]["metadata"]["name"]
     passes(eddy.call("POST", path, OWN[kind]))
     labels = {"metadata": {"labels": {"team": "own"}}}
     passes(eddy.call("PATCH", f"{path}/{name}", labels, "merge"))
-    if plural in ("deployments", "jobs"):  # their pods come, made by controllers
+    if plural in ("deployments", "jobs"):  # controllers create their pods
         chosen = "app=own" if plural == "deployments" else f"job-name={name}"
         query = f"/api/v1/namespaces/{site.workspace}/pods?labelSelector={chosen}"
         until(lambda: site.access.get(query)["items"])
@@ -201,7 +201,7 @@ def test_ones_own_things_are_made_changed_and_deleted(site: Site, eddy: Caller, 
 
 
 @pytest.mark.parametrize("door", ["secret", "home"])
-def test_no_controller_makes_a_pod_with_what_is_anothers(
+def test_controller_pod_with_foreign_volume_is_rejected(
     site: Site, eddy: Caller, door: str
 ) -> None:
     volume = {

@@ -1,4 +1,4 @@
-"""Our overlays on the chart of zero-to-jupyterhub, where one is at hand (`make test-z2jh`)."""
+"""The overlays on the chart of zero-to-jupyterhub, if a copy is given (`make test-z2jh`)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Manifest = dict[str, Any]
 
 
 def overlay(name: str) -> Manifest:
-    """The values of one of our overlays."""
+    """Return the values of an overlay."""
     found: Manifest = yaml.safe_load((OVERLAYS / name).read_text())
     return found
 
 
 @pytest.fixture(scope="module")
 def rendered() -> list[Manifest]:
-    """The chart with our overlay and nothing else; a value that it does not know is refused."""
+    """Return the chart rendered with the overlay only; an unknown value is rejected."""
     with Chart.load(Path(CHART)) as chart:
         texts = chart.render(
             values=overlay("zero-to-jupyterhub.yaml"), name="jupyterhub", namespace="jupyter"
@@ -50,7 +50,7 @@ def the(rendered: list[Manifest], kind: str, name: str) -> Manifest:
     return found
 
 
-def test_the_hub_runs_our_image_with_what_our_configuration_reads(
+def test_hub_runs_overlay_image_and_environment(
     rendered: list[Manifest],
 ) -> None:
     spec = the(rendered, "Deployment", "hub")["spec"]["template"]["spec"]
@@ -60,7 +60,7 @@ def test_the_hub_runs_our_image_with_what_our_configuration_reads(
     assert set(wanted["extraEnv"]) <= {one["name"] for one in container["env"]}
 
 
-def test_the_account_and_address_that_our_release_is_told_are_the_hubs(
+def test_configured_account_and_address_match_hub(
     rendered: list[Manifest],
 ) -> None:
     existing = overlay("benchpool.yaml")["hub"]["existing"]
@@ -73,21 +73,21 @@ def test_the_account_and_address_that_our_release_is_told_are_the_hubs(
     assert int(found[1]) in ports
 
 
-def test_the_image_of_the_hub_runs_as_whom_the_chart_runs_it(rendered: list[Manifest]) -> None:
+def test_hub_image_user_matches_chart(rendered: list[Manifest]) -> None:
     spec = the(rendered, "Deployment", "hub")["spec"]["template"]["spec"]
     (container,) = [one for one in spec["containers"] if one["name"] == "hub"]
     user = container["securityContext"]["runAsUser"]
     assert (OVERLAYS / "hub.Dockerfile").read_text().rstrip().endswith(f"USER {user}")
 
 
-def test_scheduler_hub_and_notebooks_reach_each_other(rendered: list[Manifest]) -> None:
+def test_network_policies_connect_scheduler_hub_and_notebooks(rendered: list[Manifest]) -> None:
     for name, way in (("hub", "ingress"), ("singleuser", "egress")):
         policy = the(rendered, "NetworkPolicy", name)["spec"]
         ours = overlay("zero-to-jupyterhub.yaml")[name]["networkPolicy"][way]
         assert all(one in policy[way] for one in ours), name
 
 
-def test_servers_have_no_privileged_container_and_run_our_image(rendered: list[Manifest]) -> None:
+def test_servers_run_overlay_image_unprivileged(rendered: list[Manifest]) -> None:
     secret = the(rendered, "Secret", "hub")
     values = yaml.safe_load(base64.b64decode(secret["data"]["values.yaml"]))
     singleuser, wanted = values["singleuser"], overlay("zero-to-jupyterhub.yaml")["singleuser"]

@@ -1,4 +1,4 @@
-"""In an admitted namespace pods get the gate by themselves, and nobody gets around it."""
+"""Pods in an admitted namespace get the gate automatically and cannot bypass it."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def pod(name: str, gpus: int = 1, **metadata: Any) -> dict[str, Any]:
 
 
 def is_running(one: dict[str, Any]) -> bool:
-    """Say whether a pod runs."""
+    """Return whether a pod runs."""
     return bool(one["status"]["phase"] == "Running")
 
 
 @pytest.fixture(scope="module")
 def joe(site: Site) -> Iterator[Caller]:
-    """A person who may do anything in the admitted namespace."""
+    """Yield a caller with all RBAC rights in the admitted namespace."""
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}}
     site.access.create("/api/v1/namespaces", made)
     chart.put_rules(site.access, chart.render(VALUES), POLICIES)
@@ -89,7 +89,7 @@ def joe(site: Site) -> Iterator[Caller]:
 
 
 def made(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
-    """Make a pod that is let in."""
+    """Create a pod that is accepted, and return it."""
     answer = caller.call("POST", PODS, body)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
@@ -97,49 +97,49 @@ def made(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def refused(caller: Caller, body: dict[str, Any]) -> str:
-    """Try to make a pod, and return why it is refused."""
+    """Try to create a pod and return the reason of the rejection."""
     answer = caller.call("POST", PODS, body)
     assert answer.status_code in (403, 422), answer.text
     return answer.text
 
 
-def test_a_pod_that_asks_for_gpus_gets_gate_and_role(joe: Caller) -> None:
+def test_gpu_pod_gets_gate_and_role(joe: Caller) -> None:
     found = made(joe, pod("plain"))
     assert found["spec"]["schedulingGates"] == [{"name": names.ADMISSION_GATE}]
     assert found["metadata"]["labels"][names.ROLE] == names.ROLE_ADMITTED
 
 
-def test_a_pod_without_gpus_is_left_alone(joe: Caller) -> None:
+def test_pod_without_gpus_stays_unchanged(joe: Caller) -> None:
     found = made(joe, pod("cpu", gpus=0))
     assert "schedulingGates" not in found["spec"]
     assert names.ROLE not in found["metadata"].get("labels", {})
 
 
-def test_a_project_of_others_is_refused_and_an_allowed_one_is_not(joe: Caller) -> None:
+def test_only_allowed_projects_are_accepted(joe: Caller) -> None:
     made(joe, pod("speech", annotations={names.PROJECT: "speech"}))
     text = refused(joe, pod("chemistry", annotations={names.PROJECT: "chemistry"}))
     assert "may not use project chemistry; an administrator allows: vision, speech." in text
 
 
 @pytest.mark.parametrize("key", [names.JOB, names.ATTEMPT, names.LEASE])
-def test_what_the_scheduler_writes_nobody_else_does(joe: Caller, key: str) -> None:
+def test_forged_scheduler_labels_are_rejected(joe: Caller, key: str) -> None:
     assert "[keys]" in refused(joe, pod("forged", labels={key: "x" * 26}))
 
 
-def test_the_role_of_a_worker_is_nobodys_there(joe: Caller) -> None:
+def test_worker_role_is_rejected_or_replaced(joe: Caller) -> None:
     worker = {names.ROLE: names.ROLE_WORKER}
     assert "[keys]" in refused(joe, pod("forged", gpus=0, labels=worker))
     found = made(joe, pod("corrected", labels=worker))
     assert found["metadata"]["labels"][names.ROLE] == names.ROLE_ADMITTED
 
 
-def test_a_pod_that_names_its_node_is_refused(joe: Caller) -> None:
+def test_pod_with_node_name_is_rejected(joe: Caller) -> None:
     body = pod("bound")
     body["spec"]["nodeName"] = "gpu-1"
     assert "[admitted]" in refused(joe, body)
 
 
-def test_only_the_scheduler_opens_the_gate_and_marks_the_pod(site: Site, joe: Caller) -> None:
+def test_only_scheduler_opens_gate_and_labels_pod(site: Site, joe: Caller) -> None:
     made(joe, pod("waits"))
     path = f"{PODS}/waits"
     opening: dict[str, Any] = {"spec": {"schedulingGates": []}}
@@ -156,7 +156,7 @@ def test_only_the_scheduler_opens_the_gate_and_marks_the_pod(site: Site, joe: Ca
 def scheduler(
     site: Site, joe: Caller, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Replica]:
-    """A replica that leads, with the rights that the chart gives it, and no pods of before."""
+    """Yield a leading replica with the chart's rights, after removal of earlier pods."""
     assert joe.call("DELETE", PODS).is_success
     account = site.access.service_account(site.rendered.namespace, "benchpool-scheduler")
     own = {
@@ -172,7 +172,7 @@ def scheduler(
             installation.close()
 
 
-def test_they_are_jobs_of_their_project_and_wait_their_turn(
+def test_admitted_pods_are_queued_as_project_jobs(
     site: Site, joe: Caller, scheduler: Replica
 ) -> None:
     made(joe, pod("first", gpus=2))

@@ -1,4 +1,4 @@
-"""The preflight says what a cluster lacks: against a real API server, and against answers."""
+"""The preflight reports missing requirements, on a real API server and on scripted answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GOOD: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def preflight() -> ModuleType:
-    """The script that the chart carries."""
+    """Return the script in the chart as a module."""
     wanted = importlib.util.spec_from_file_location("chart_preflight", FILE)
     assert wanted is not None
     assert wanted.loader is not None
@@ -57,7 +57,7 @@ def preflight() -> ModuleType:
 
 
 def look(preflight: ModuleType, answers: Mapping[str, Any], **more: Any) -> list[tuple[str, str]]:
-    """Level and text of every finding."""
+    """Return level and text of every finding."""
     wanted = {
         "workspace": "work",
         "makes_workspace": True,
@@ -72,7 +72,7 @@ def look(preflight: ModuleType, answers: Mapping[str, Any], **more: Any) -> list
     return [(one.level, one.text) for one in found]
 
 
-def test_a_cluster_that_has_everything_is_well(preflight: ModuleType) -> None:
+def test_complete_cluster_passes(preflight: ModuleType) -> None:
     found = look(preflight, GOOD)
     assert {level for level, _ in found} == {"ok"}
     assert ("ok", "4 GPUs on 1 nodes.") in found
@@ -159,13 +159,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_missing_is_said(preflight: ModuleType, case: str) -> None:
+def test_missing_requirement_is_reported(preflight: ModuleType, case: str) -> None:
     changed, more, level, text = CASES[case]
     found = look(preflight, {**GOOD, **changed}, **more)
     assert any(one == level and text in said for one, said in found), found
 
 
-def test_only_what_stops_ends_the_install(
+def test_only_stop_findings_fail_install(
     preflight: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ok, note, stop = (preflight.Finding(level, level) for level in ("ok", "note", "stop"))
@@ -175,7 +175,7 @@ def test_only_what_stops_ends_the_install(
 
 
 @pytest.mark.kubernetes
-def test_its_account_may_read_what_it_looks_at(
+def test_preflight_account_may_read_checked_resources(
     site: Site, preflight: ModuleType, tmp_path: Path
 ) -> None:
     account = site.access.service_account("benchpool", "benchpool-preflight")

@@ -1,4 +1,4 @@
-"""Whose word on who asks hub and scheduler take, as rendered."""
+"""Proxies whose headers Hub and scheduler trust, as rendered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def variables(release: chart.Rendered) -> dict[str, Any]:
     return {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
 
 
-def test_the_pods_of_the_proxy_are_known_by_a_name_that_leads_to_their_addresses() -> None:
+def test_proxy_pods_are_trusted_by_headless_service() -> None:
     release = chart.render({"proxy": {"trusted": ["10.0.0.0/24", "ingress.example.org"]}})
     service = release.the("Service", "benchpool-proxy-pods")
     pod = release.the("Deployment", "benchpool-proxy")["spec"]["template"]["metadata"]
@@ -35,12 +35,12 @@ def test_the_pods_of_the_proxy_are_known_by_a_name_that_leads_to_their_addresses
         assert listed(before) == listed("10.0.0.0/24,ingress.example.org")
 
 
-def test_cookies_of_the_sites_own_proxy_are_named_to_the_gate() -> None:
+def test_hidden_cookies_reach_scheduler() -> None:
     release = chart.render({"proxy": {"hiddenCookies": ["_oauth2_proxy", "authelia_session"]}})
     assert variables(release)["BENCHPOOL_HIDDEN_COOKIES"] == "_oauth2_proxy,authelia_session"
 
 
-def test_beside_another_releases_hub_its_proxy_is_named_by_the_site() -> None:
+def test_proxy_of_existing_hub_is_configured() -> None:
     release = chart.render({"hub": BESIDE})
     assert variables(release)["BENCHPOOL_HUB_PROXIES"] == "10.1.0.0/16"
     assert not [it for it in release.of("Service") if "proxy" in it["metadata"]["name"]]

@@ -1,4 +1,4 @@
-"""What Helm makes of the chart on a real API server; pods run without containers."""
+"""A Helm release of the chart on a real API server; its pods run without containers."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ PARTS = ("hub", "proxy", "scheduler")
 
 
 def values(**more: Any) -> dict[str, Any]:
-    """A site whose pods come to nodes of kwok."""
+    """Return the values of a site whose pods run on kwok nodes."""
     parts = {part: {"tolerations": TOLERATIONS} for part in PARTS}
     return {part: parts.get(part, {}) | more.get(part, {}) for part in {*parts, *more}}
 
 
 @pytest.fixture(scope="module")
 def access(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
-    """A control plane for this module alone, as nothing of benchpool may be there before."""
+    """Yield a control plane for this module only, without objects of benchpool."""
     folder = tmp_path_factory.mktemp("empty-cluster")
-    # kwok tells of its nodes seldom; nothing here is about lost ones.
+    # kwok reports its nodes rarely; no test here concerns lost nodes.
     patient = Timing(node_grace=900, toleration=900)
     plane = ControlPlane(folder, Processes(folder / "run", tied=True), timing=patient)
     try:
@@ -76,7 +76,7 @@ def _offer_volumes(access: Access) -> None:
 
 @pytest.fixture(scope="module")
 def release(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """The chart, installed."""
+    """Return the installed release."""
     folder = tmp_path_factory.mktemp("release")
     shutil.copytree(chart.FOLDER, folder / "chart")
     made = Release(access, "benchpool", folder, folder / "chart")
@@ -85,18 +85,18 @@ def release(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Release
 
 
 def running(release: Release, part: str) -> set[str]:
-    """The ids of a part's pods that run."""
+    """Return the UIDs of a component's running pods."""
     query = f"?labelSelector=app.kubernetes.io/component={part}"
     found = release.access.get(f"/api/v1/namespaces/benchpool/pods{query}")["items"]
     return {one["metadata"]["uid"] for one in found if one["status"].get("phase") == "Running"}
 
 
-def test_everything_comes_up(release: Release) -> None:
+def test_install_starts_all_parts(release: Release) -> None:
     assert [len(running(release, part)) for part in PARTS] == [1, 1, 2]
     assert "is installed as benchpool" in (release.folder / "notes").read_text()
 
 
-def test_the_preflight_leaves_no_rights_behind(release: Release) -> None:
+def test_preflight_leaves_no_cluster_roles(release: Release) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1"
     for kind in ("clusterroles", "clusterrolebindings"):
         assert release.access.find(f"{roles}/{kind}/benchpool-preflight") is None
@@ -104,7 +104,7 @@ def test_the_preflight_leaves_no_rights_behind(release: Release) -> None:
     assert job["spec"]["ttlSecondsAfterFinished"] == 86400
 
 
-def test_an_upgrade_keeps_secrets_and_the_proxy(release: Release) -> None:
+def test_upgrade_keeps_secrets_and_proxy(release: Release) -> None:
     secret = "/api/v1/namespaces/benchpool/secrets/benchpool-secrets"
     before = release.access.get(secret)["data"], running(release, "proxy"), running(release, "hub")
     release.upgrade(values(hub={"tolerations": TOLERATIONS, "config": {"JupyterHub": {"a": 1}}}))
@@ -113,7 +113,7 @@ def test_an_upgrade_keeps_secrets_and_the_proxy(release: Release) -> None:
     assert not after[2] & before[2]
 
 
-def test_an_upgrade_brings_news_of_the_definitions(release: Release) -> None:
+def test_upgrade_updates_definitions(release: Release) -> None:
     path = f"{DEFINITIONS}/projects.{names.GROUP}"
     file = release.chart / "definitions" / "projects.yaml"
     changed = yaml.safe_load(file.read_text())
@@ -123,21 +123,19 @@ def test_an_upgrade_brings_news_of_the_definitions(release: Release) -> None:
     assert release.access.get(path)["spec"]["names"]["shortNames"] == ["renamed"]
 
 
-def test_a_rollback_goes_back(release: Release) -> None:
+def test_rollback_restores_definitions(release: Release) -> None:
     release.helm("rollback", "benchpool", "--wait")
     found = release.access.get(f"{DEFINITIONS}/projects.{names.GROUP}")
     assert found["spec"]["names"]["shortNames"] != ["renamed"]
 
 
-def test_a_second_release_is_told_whose_the_definitions_are(
-    release: Release, tmp_path: Path
-) -> None:
+def test_second_release_reports_owner_of_definitions(release: Release, tmp_path: Path) -> None:
     second = Release(release.access, "benchpool-two", tmp_path)
     with pytest.raises(HelmFailed, match="invalid ownership metadata"):
         second.install(values(preflight={"enabled": False}), "--no-hooks")
 
 
-def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(release: Release) -> None:
+def test_uninstall_keeps_homes_and_jobs(release: Release) -> None:
     access = release.access
     job = {
         "apiVersion": names.API_VERSION,
@@ -175,13 +173,13 @@ def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(release: Release
     until(lambda: not running(release, "hub"))
 
 
-def test_the_same_name_finds_everything_again(release: Release) -> None:
+def test_reinstall_finds_kept_jobs(release: Release) -> None:
     release.install(values())
     assert release.access.find(f"{JOBS}/kept")
     assert [len(running(release, part)) for part in PARTS] == [1, 1, 2]
 
 
-def test_in_the_end_everything_can_be_deleted(release: Release) -> None:
+def test_namespaces_and_definitions_can_be_deleted(release: Release) -> None:
     release.uninstall()
     for name in ("benchpool-work", "benchpool"):
         release.access.delete(f"/api/v1/namespaces/{name}")

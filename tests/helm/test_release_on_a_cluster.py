@@ -1,4 +1,4 @@
-"""The chart and the images that are shipped, installed, upgraded and uninstalled with Helm."""
+"""The shipped chart and images, installed, upgraded and uninstalled with Helm."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ FOREVER = [
 
 
 def values(**more: Any) -> dict[str, Any]:
-    """A working site on the cluster for tests."""
+    """Return the values of a working site on the test cluster."""
     return releases.values() | {"pool": POOL, "policies": {"userPrefix": ""}} | more
 
 
 @pytest.fixture(scope="module")
 def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
-    """An installed release."""
+    """Yield an installed release."""
     releases.load_images(cluster)
     name = f"benchpool-{uuid.uuid4().hex[:6]}"
     made = Release(cluster.access, name, tmp_path_factory.mktemp("helm"))
@@ -52,7 +52,7 @@ def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 class Site:
-    """The site in a browser's place: through the proxy, as the administrator."""
+    """Client that acts as the administrator's browser, through the proxy."""
 
     def __init__(self, release: Release) -> None:
         access = release.access
@@ -64,7 +64,7 @@ class Site:
         self.password = release.secret("admin-password")
 
     def log_in(self) -> None:
-        """Log in by the form."""
+        """Log in through the form."""
         self.client.get("/hub/login")
         form = {"username": "admin", "password": self.password, "_xsrf": self.xsrf}
         page = self.client.post("/hub/login?next=/hub/home", data=form)
@@ -72,11 +72,11 @@ class Site:
 
     @property
     def xsrf(self) -> str:
-        """The token that the Hub's pages carry."""
+        """Return the XSRF token of the Hub's pages."""
         return next(c.value or "" for c in self.client.cookies.jar if c.name == "_xsrf")
 
     def start_notebook(self, **options: Any) -> httpx.Response:
-        """Ask the Hub's API for the default server."""
+        """Start the default server through the Hub's API."""
         self.client.get("/hub/home")
         headers = {"X-XSRFToken": self.xsrf, "Referer": f"{self.client.base_url}/hub/home"}
         path = "/hub/api/users/admin/server"
@@ -92,17 +92,17 @@ def site(release: Release) -> Site:
 
 @pytest.fixture(scope="module")
 def space(cluster: Cluster, release: Release) -> pods.Space:
-    """The namespace of notebooks and jobs."""
+    """Return the namespace of notebooks and jobs."""
     return pods.Space(cluster, release.workspace)
 
 
-def test_the_notes_say_what_comes_next(release: Release) -> None:
+def test_notes_name_proxy_service_and_preflight_log(release: Release) -> None:
     notes = (release.folder / "notes").read_text()
     assert f"service/{release.name}-proxy-public" in notes
     assert f"logs job/{release.name}-preflight" in notes
 
 
-def test_the_preflight_tells_what_it_found(release: Release) -> None:
+def test_preflight_logs_its_findings(release: Release) -> None:
     access = release.access
     space = f"/api/v1/namespaces/{release.name}"
     query = f"{space}/pods?labelSelector=job-name={release.name}-preflight"
@@ -114,7 +114,7 @@ def test_the_preflight_tells_what_it_found(release: Release) -> None:
     assert access.find(f"{roles}/{release.name}-preflight") is None
 
 
-def test_all_parts_run_as_the_restricted_standard_wants(release: Release) -> None:
+def test_all_parts_meet_restricted_standard(release: Release) -> None:
     access = release.access
     here = f"/api/v1/namespaces/{release.name}"
     label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
@@ -122,14 +122,14 @@ def test_all_parts_run_as_the_restricted_standard_wants(release: Release) -> Non
     assert "Warning" not in answer.headers, answer.headers.get("Warning")
 
 
-def test_quotas_of_the_values_are_in_force(release: Release) -> None:
+def test_quotas_of_values_are_in_force(release: Release) -> None:
     access = release.access
     project = access.wait(f"{RESOURCES}/projects/research", lambda one: True)
     assert project["spec"]["quota"] == 4
 
 
-def test_one_logs_in_and_reaches_hub_and_scheduler_through_the_proxy(site: Site) -> None:
-    # The hub tells the proxy of its services a moment after it is ready itself.
+def test_login_reaches_hub_and_scheduler_through_proxy(site: Site) -> None:
+    # The Hub registers its services at the proxy shortly after it becomes ready.
     health = "/services/benchpool/api/v1/health"
     until(lambda: site.client.get(health).text == '{"ok":true}')
     page = site.client.get("/services/benchpool/")
@@ -139,7 +139,7 @@ def test_one_logs_in_and_reaches_hub_and_scheduler_through_the_proxy(site: Site)
 
 @pytest.fixture(scope="module")
 def notebook(site: Site, space: pods.Space) -> str:
-    """The name of the pod of a running notebook with a GPU."""
+    """Return the name of the pod of a running notebook with a GPU."""
     answer = site.start_notebook(gpus=1)
     assert answer.status_code in (201, 202), answer.text
     running = space.cluster.access.wait(
@@ -152,7 +152,7 @@ def notebook(site: Site, space: pods.Space) -> str:
 
 @pytest.fixture(scope="module")
 def worker(release: Release, space: pods.Space) -> str:
-    """The name of the pod of a running job that came by `kubectl apply`."""
+    """Return the name of the pod of a running job sent with `kubectl apply`."""
     job = {
         "apiVersion": names.API_VERSION,
         "kind": "TrainingJob",
@@ -177,7 +177,7 @@ def _lives(space: pods.Space, name: str) -> tuple[str, int]:
     return pod["metadata"]["uid"], restarts
 
 
-def test_an_upgrade_keeps_notebooks_and_jobs_running(
+def test_upgrade_keeps_notebooks_and_jobs_running(
     release: Release, site: Site, space: pods.Space, notebook: str, worker: str
 ) -> None:
     before = {name: _lives(space, name) for name in (notebook, worker)}
@@ -188,12 +188,12 @@ def test_an_upgrade_keeps_notebooks_and_jobs_running(
     access = release.access
     access.wait(f"{RESOURCES}/projects/vision", lambda one: one["spec"]["quota"] == 2, 60)
     assert {name: _lives(space, name) for name in (notebook, worker)} == before
-    page = site.client.get("/user/admin/lab")  # by way of the new hub
+    page = site.client.get("/user/admin/lab")  # through the new Hub
     assert page.status_code == 200, page.text
     assert "<title>JupyterLab</title>" in page.text
 
 
-def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(
+def test_uninstall_keeps_homes_jobs_and_running_pods(
     release: Release, space: pods.Space, notebook: str, worker: str, tmp_path: Path
 ) -> None:
     access = release.access
@@ -212,7 +212,7 @@ def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     left = [one["metadata"]["name"] for one in access.get(roles)["items"]]
     assert not [one for one in left if one.startswith(release.name)]
-    # The same name finds all of it again.
+    # A release of the same name finds everything again.
     release.install(values())
     jobs = access.get(f"{RESOURCES}/namespaces/{space.name}/trainingjobs")["items"]
     assert [one["metadata"]["name"] for one in jobs] == ["by-hand"]

@@ -1,4 +1,4 @@
-"""What the chart renders, by its properties; offline."""
+"""Properties of the rendered chart; offline."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def rendered(request: pytest.FixtureRequest) -> Rendered:
 
 
 def pods(rendered: Rendered) -> Iterator[tuple[str, Manifest]]:
-    """Every pod's spec, with the name of what makes it."""
+    """Yield the spec of every pod with the name of its controller."""
     for one in rendered.objects:
         template = template_of(one)
         if template is not None:
@@ -76,7 +76,7 @@ def pods(rendered: Rendered) -> Iterator[tuple[str, Manifest]]:
 
 
 def template_of(one: Manifest) -> Manifest | None:
-    """What pods are made of, for an object that makes some."""
+    """Return the pod template of an object, or None if the object creates no pods."""
     spec = one["spec"]["jobTemplate"]["spec"] if one["kind"] == "CronJob" else one.get("spec", {})
     found: Manifest | None = spec.get("template")
     return found if one["kind"] in {"Deployment", "Job", "CronJob"} else None
@@ -86,7 +86,7 @@ def template_of(one: Manifest) -> Manifest | None:
 
 
 @pytest.mark.parametrize("values", VALUES)
-def test_it_has_nothing_that_lint_complains_of(values: str) -> None:
+def test_chart_passes_lint(values: str) -> None:
     found = lint(chart.FOLDER, values=VALUES[values], strict=True, namespace="n")
     complaints = [one for one in found["messages"] if "icon" not in json.dumps(one)]
     assert not complaints
@@ -94,20 +94,21 @@ def test_it_has_nothing_that_lint_complains_of(values: str) -> None:
 
 @pytest.fixture
 def kubernetes_validate(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The schemas of Kubernetes, which lie apart from what our own processes import."""
+    """Return the module with the schemas of Kubernetes.
+
+    It is installed outside the import path of benchpool's own processes.
+    """
     monkeypatch.setattr(sys, "path", [*sys.path, str(Path(sys.prefix) / "schemas")])
     return importlib.import_module("kubernetes_validate")
 
 
-def test_every_object_fits_the_schema_of_its_kind(
-    rendered: Rendered, kubernetes_validate: Any
-) -> None:
+def test_objects_match_schemas(rendered: Rendered, kubernetes_validate: Any) -> None:
     for one in rendered.objects:
         if one["apiVersion"] != names.API_VERSION and one["kind"] != "CustomResourceDefinition":
             kubernetes_validate.validate(one, "1.34", strict=True)
 
 
-def test_no_name_is_given_twice(rendered: Rendered) -> None:
+def test_object_names_are_unique(rendered: Rendered) -> None:
     named = [
         (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
         for one in rendered.objects
@@ -115,17 +116,17 @@ def test_no_name_is_given_twice(rendered: Rendered) -> None:
     assert len(named) == len(set(named))
 
 
-def test_the_chart_is_of_this_version() -> None:
+def test_chart_version_matches_package() -> None:
     about = yaml.safe_load((chart.FOLDER / "Chart.yaml").read_text())
     assert about["version"] == about["appVersion"] == __version__
 
 
 @pytest.mark.parametrize("policy", ["names", "guard"])
-def test_groups_of_pods_are_guarded_where_the_cluster_knows_them(policy: str) -> None:
+def test_policies_guard_pod_groups(policy: str) -> None:
     spec = chart.render().the("ValidatingAdmissionPolicy", f"benchpool-{policy}")["spec"]
     rules = spec["matchConstraints"]["resourceRules"]
     (ours,) = [one for one in rules if one["apiGroups"] == ["scheduling.k8s.io"]]
-    # Not PriorityClasses, which are of the whole cluster.
+    # PriorityClasses are excluded: they are cluster-scoped.
     assert {"workloads", "podgroups"} <= set(ours["resources"])
     assert ours["scope"] == "Namespaced"
     assert "*" not in ours["resources"]
@@ -134,7 +135,7 @@ def test_groups_of_pods_are_guarded_where_the_cluster_knows_them(policy: str) ->
 # ----------------------------------------------------------------- values
 
 
-def test_every_value_is_described_and_every_description_has_a_value() -> None:
+def test_values_match_schema() -> None:
     schema = json.loads((chart.FOLDER / "values.schema.json").read_text())
     values = yaml.safe_load((chart.FOLDER / "values.yaml").read_text())
 
@@ -163,7 +164,7 @@ def test_every_value_is_described_and_every_description_has_a_value() -> None:
         ({"notebooks": {"storage": {"size": "ten"}}}, "size"),
     ],
 )
-def test_values_that_cannot_be_meant_are_refused(values: Manifest, said: str) -> None:
+def test_invalid_values_are_rejected(values: Manifest, said: str) -> None:
     with pytest.raises(HelmError, match=said):
         chart.render(values)
 
@@ -175,12 +176,12 @@ def test_values_that_cannot_be_meant_are_refused(values: Manifest, said: str) ->
         ({"proxy": {"ingress": {"enabled": True}}}, "proxy.ingress.host is needed"),
     ],
 )
-def test_what_is_missing_is_named(values: Manifest, said: str) -> None:
+def test_missing_value_is_named(values: Manifest, said: str) -> None:
     with pytest.raises(HelmError, match=re.escape(said)):
         chart.render(values)
 
 
-def test_twenty_lines_make_a_site() -> None:
+def test_example_site_has_at_most_20_lines() -> None:
     text = (chart.FOLDER.parent / "examples" / "site.yaml").read_text()
     assert len(text.splitlines()) <= 20
     rendered = chart.render(yaml.safe_load(text))
@@ -192,7 +193,7 @@ def test_twenty_lines_make_a_site() -> None:
 # ----------------------------------------------------------------- pods
 
 
-def test_every_pod_meets_the_restricted_standard(rendered: Rendered) -> None:
+def test_pods_meet_restricted_standard(rendered: Rendered) -> None:
     for name, spec in pods(rendered):
         security = spec["securityContext"]
         assert security["runAsNonRoot"] is True, name
@@ -211,14 +212,14 @@ def test_every_pod_meets_the_restricted_standard(rendered: Rendered) -> None:
             assert "memory" in container["resources"]["limits"], name
 
 
-def test_only_who_calls_the_api_server_gets_a_token(rendered: Rendered) -> None:
+def test_only_api_server_clients_get_token(rendered: Rendered) -> None:
     with_token = {name for name, spec in pods(rendered) if spec["automountServiceAccountToken"]}
     expected = {"benchpool-scheduler", "benchpool-hub", "benchpool-preflight"}
     assert with_token == expected & {name for name, _ in pods(rendered)}
     assert all(not one["automountServiceAccountToken"] for one in rendered.of("ServiceAccount"))
 
 
-def test_secrets_are_in_secrets_only(rendered: Rendered) -> None:
+def test_credentials_are_in_secrets_only(rendered: Rendered) -> None:
     for one in rendered.objects:
         if one["kind"] != "Secret":
             assert "postgresql+psycopg2" not in json.dumps(one)
@@ -229,7 +230,7 @@ def test_secrets_are_in_secrets_only(rendered: Rendered) -> None:
                     assert "secretKeyRef" in variable["valueFrom"], variable["name"]
 
 
-def test_every_secret_key_that_is_read_is_made() -> None:
+def test_secret_has_every_key_read() -> None:
     server = {"telemetry": {"database": {"url": "postgresql+psycopg2://benchpool:x@db/use"}}}
     rendered = chart.render(server)
     (made,) = [one for one in rendered.of("Secret") if one["metadata"]["name"].endswith("-secrets")]
@@ -245,7 +246,7 @@ def test_every_secret_key_that_is_read_is_made() -> None:
     assert [key for key in made["data"] if f"`{key}`" not in page] == []
 
 
-def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) -> None:
+def test_services_and_policies_select_existing_pods(rendered: Rendered) -> None:
     labels = [
         template["metadata"]["labels"]
         for one in rendered.objects
@@ -265,7 +266,7 @@ def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) ->
             ), one["metadata"]["name"]
 
 
-def test_what_is_sent_to_people_is_a_secret_that_the_scheduler_reads(tmp_path: Path) -> None:
+def test_notification_settings_are_mounted_from_secret(tmp_path: Path) -> None:
     settings = {"mail": {"host": "mx", "sender": "a@b.org", "domains": ["b.org"]}, "per_hour": 3}
     before, after = chart.render(), chart.render({"notifications": {"site": settings}})
     assert not [one for one in before.of("Secret") if "notif" in one["metadata"]["name"]]
@@ -286,7 +287,7 @@ def test_what_is_sent_to_people_is_a_secret_that_the_scheduler_reads(tmp_path: P
 
 
 def mounted(spec: dict[str, Any]) -> tuple[str, str]:
-    """The secret with what may be sent, and the name of the file that the scheduler looks for."""
+    """Return the secret of the notification settings and the file name that the scheduler reads."""
     (container,) = spec["containers"]
     (path,) = (Path(it["value"]) for it in container["env"] if it["name"] == NOTIFICATIONS)
     (mount,) = (it for it in container["volumeMounts"] if it["mountPath"] == str(path.parent))
@@ -295,10 +296,10 @@ def mounted(spec: dict[str, Any]) -> tuple[str, str]:
     return volume["secret"]["secretName"], path.name
 
 
-# ----------------------------------------------------------------- what stays
+# ----------------------------------------------------------------- upgrade and uninstall
 
 
-def test_uninstall_keeps_homes_jobs_and_what_was_uploaded() -> None:
+def test_uninstall_keeps_volumes_definitions_and_work_namespace() -> None:
     rendered = chart.render()
     kept = {
         (one["kind"], one["metadata"]["name"])
@@ -316,12 +317,12 @@ def test_uninstall_keeps_homes_jobs_and_what_was_uploaded() -> None:
 RESOURCES = {"trainingjobs", "buildleases", "projects", "nodepools", "poolsettings"}
 
 
-def test_nothing_of_it_has_a_finalizer(rendered: Rendered) -> None:
+def test_objects_have_no_finalizers(rendered: Rendered) -> None:
     assert all("finalizers" not in one["metadata"] for one in rendered.objects)
 
 
-def test_definitions_come_with_every_upgrade() -> None:
-    # Helm installs a folder crds/ once and never changes it again.
+def test_definitions_are_part_of_upgrades() -> None:
+    # Helm installs a folder crds/ once and never updates it.
     assert not (chart.FOLDER / "crds").exists()
     rendered = chart.render()
     assert {one["spec"]["names"]["plural"] for one in rendered.of("CustomResourceDefinition")} == (
@@ -329,7 +330,7 @@ def test_definitions_come_with_every_upgrade() -> None:
     )
 
 
-def test_an_upgrade_that_does_not_concern_the_proxy_leaves_it_alone() -> None:
+def test_unrelated_upgrade_does_not_restart_proxy() -> None:
     before = chart.render(VALUES["defaults"])
     after = chart.render({"hub": {"config": {"A": {"b": 1}}}, "pool": {"version": 1, "build": {}}})
     name = "benchpool-proxy"
@@ -339,7 +340,7 @@ def test_an_upgrade_that_does_not_concern_the_proxy_leaves_it_alone() -> None:
         assert templates[0] != templates[1], f"{part} does not hear of the change"
 
 
-def test_what_a_deployment_selects_by_never_changes() -> None:
+def test_deployment_selectors_are_stable() -> None:
     before, after = chart.render(), chart.render({"images": {"tag": "9.9.9"}})
     for one in before.of("Deployment"):
         twin = after.the("Deployment", one["metadata"]["name"])
@@ -350,7 +351,7 @@ def test_what_a_deployment_selects_by_never_changes() -> None:
 # ----------------------------------------------------------------- network policies
 
 
-def test_work_pods_reach_nobody_by_default() -> None:
+def test_work_pods_are_isolated_by_default() -> None:
     rendered = chart.render()
     deny = rendered.the("NetworkPolicy", "benchpool-default-deny")
     assert deny["metadata"]["namespace"] == "benchpool-work"
@@ -358,7 +359,7 @@ def test_work_pods_reach_nobody_by_default() -> None:
 
 
 @pytest.mark.parametrize("name", ["benchpool-notebooks", "benchpool-workers"])
-def test_metadata_and_private_addresses_are_out_of_reach(name: str) -> None:
+def test_metadata_and_private_addresses_are_blocked(name: str) -> None:
     policy = chart.render().the("NetworkPolicy", name)
     blocks = [
         peer["ipBlock"]
@@ -371,7 +372,7 @@ def test_metadata_and_private_addresses_are_out_of_reach(name: str) -> None:
     assert {"169.254.0.0/16", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"} <= excepted
 
 
-def test_the_internet_can_be_shut_off() -> None:
+def test_internet_access_can_be_disabled() -> None:
     rendered = chart.render({"networkPolicy": {"internet": False}})
     policy = rendered.the("NetworkPolicy", "benchpool-notebooks")
     assert "ipBlock" not in json.dumps(policy["spec"])
@@ -380,7 +381,7 @@ def test_the_internet_can_be_shut_off() -> None:
 # ----------------------------------------------------------------- notes
 
 
-def test_notes_say_where_who_and_how() -> None:
+def test_notes_show_address_login_and_commands() -> None:
     notes = chart.render().notes
     for wanted in (
         "port-forward service/benchpool-proxy-public",

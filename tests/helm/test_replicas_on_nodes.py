@@ -1,4 +1,4 @@
-"""The scheduler's replicas share one volume: where they may run follows from who may mount it."""
+"""The scheduler's replicas share one volume; its access mode decides their placement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def budgets(rendered: Rendered) -> list[str]:
     return [one["metadata"]["name"] for one in rendered.of("PodDisruptionBudget")]
 
 
-def test_replicas_on_a_volume_for_one_node_are_on_one_node() -> None:
+def test_replicas_on_single_node_volume_prefer_one_node() -> None:
     (wish,) = affinity(chart.render())["podAffinity"][PREFERRED]
     together = wish["podAffinityTerm"]
     assert together["topologyKey"] == "kubernetes.io/hostname"
@@ -41,25 +41,25 @@ def test_replicas_on_a_volume_for_one_node_are_on_one_node() -> None:
     assert together["labelSelector"]["matchLabels"].items() <= labels["labels"].items()
 
 
-def test_replicas_that_belong_together_hold_up_no_drain() -> None:
+def test_replicas_on_one_node_have_no_disruption_budget() -> None:
     assert budgets(with_volume("ReadWriteOnce")) == []
     assert budgets(with_volume("ReadWriteMany")) == ["benchpool-scheduler"]
 
 
-def test_replicas_on_a_volume_for_many_nodes_keep_apart() -> None:
+def test_replicas_on_shared_volume_prefer_different_nodes() -> None:
     found = affinity(with_volume("ReadWriteMany"))
     assert list(found) == ["podAntiAffinity"]
     assert list(found["podAntiAffinity"]) == [PREFERRED]
 
 
-def test_one_replica_may_be_anywhere() -> None:
+def test_single_replica_has_no_pod_affinity() -> None:
     for mode in ("ReadWriteOnce", "ReadWriteOncePod"):
         rendered = with_volume(mode, replicas=1)
         assert "podAffinity" not in affinity(rendered)
         assert budgets(rendered) == []
 
 
-def test_the_affinity_of_a_site_stays_beside_ours() -> None:
+def test_site_affinity_is_merged() -> None:
     found = affinity(with_volume("ReadWriteOnce", affinity=OF_SITE))
     assert found["nodeAffinity"] == OF_SITE["nodeAffinity"]
     assert len(found["podAffinity"][PREFERRED]) == 1
@@ -72,12 +72,12 @@ def test_the_affinity_of_a_site_stays_beside_ours() -> None:
     assert len(both) == 2
 
 
-def test_two_replicas_on_a_volume_for_one_pod_are_refused_in_a_sentence() -> None:
+def test_two_replicas_on_single_pod_volume_are_rejected() -> None:
     with pytest.raises(HelmError, match=r"scheduler\.replicas is 2: set replicas to 1, or access"):
         with_volume("ReadWriteOncePod")
 
 
-def test_a_claim_of_the_sites_own_takes_the_place_of_ours() -> None:
+def test_site_claim_replaces_own_claim() -> None:
     rendered = with_volume("ReadWriteMany")
     assert "benchpool-scheduler" in [
         one["metadata"]["name"] for one in rendered.of("PersistentVolumeClaim")
@@ -100,8 +100,8 @@ REPLICAS = 4
 
 @pytest.fixture
 def replicas(site: Site) -> Iterator[str]:
-    """The scheduler's deployment with a volume for one node; kwok plays its pods."""
-    # More than a site has, so that a cluster that spreads them would show.
+    """Yield the scheduler's deployment with a volume for one node; kwok simulates its pods."""
+    # More replicas than a usual site, so that a spread over nodes would show.
     rendered = chart.render({"scheduler": {"tolerations": [KWOK], "replicas": REPLICAS}})
     name, access = "benchpool-scheduler", site.access
     claim = f"/api/v1/namespaces/benchpool/persistentvolumeclaims/{name}"
@@ -130,7 +130,7 @@ def replicas(site: Site) -> Iterator[str]:
 
 
 def placed(site: Site, pods: str) -> dict[str, str]:
-    """The node of each replica that is not going, by name."""
+    """Return the node of each replica that is not being deleted, by name."""
     found = site.access.get(f"{pods}?labelSelector=app.kubernetes.io/component=scheduler")
     return {
         pod["metadata"]["name"]: pod["spec"].get("nodeName", "")
@@ -140,7 +140,7 @@ def placed(site: Site, pods: str) -> dict[str, str]:
 
 
 @pytest.mark.kubernetes
-def test_a_drained_node_gives_all_replicas_to_another(site: Site, replicas: str) -> None:
+def test_drain_moves_all_replicas_to_another_node(site: Site, replicas: str) -> None:
     def all_on(nodes: set[str]) -> bool:
         found = list(placed(site, replicas).values())
         return len(found) == REPLICAS and len(set(found)) == 1 and set(found) <= nodes

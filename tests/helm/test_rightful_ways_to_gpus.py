@@ -1,4 +1,4 @@
-"""What hub, scheduler and the cluster's controllers do together passes the policies, end to end."""
+"""The policies accept the work of Hub, scheduler and cluster controllers, end to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GATE = [{"name": names.ADMISSION_GATE}]
 
 
 def spec(**more: Any) -> Manifest:
-    """A pod's spec with one GPU behind the gate, which the restricted standard lets in."""
+    """Return the spec of a gated pod with one GPU that meets the restricted standard."""
     container = {
         "name": "main",
         "image": "work",
@@ -40,7 +40,7 @@ def spec(**more: Any) -> Manifest:
 
 
 def pin(node: str) -> list[Manifest]:
-    """The scheduler's one patch: to this node, and the gate open."""
+    """Return the scheduler's patch that pins a pod to this node and opens the gate."""
     slots = names.SLOTS.replace("/", "~1")
     wish = {"key": "metadata.name", "operator": "In", "values": [node]}
     required = {"nodeSelectorTerms": [{"matchFields": [wish]}]}
@@ -53,7 +53,7 @@ def pin(node: str) -> list[Manifest]:
 
 
 def done(answer: Any) -> Manifest:
-    """The object of an answer that is no refusal."""
+    """Return the object of a successful answer."""
     assert answer.is_success, answer.text
     found: Manifest = answer.json()
     return found
@@ -74,7 +74,7 @@ def is_running(pod: Manifest) -> bool:
 
 
 def job_of(attempt: int, **more: Any) -> Manifest:
-    """The Job of an attempt with two workers, as the scheduler makes it."""
+    """Return the Job of an attempt with two workers, as the scheduler creates it."""
     name = names.attempt_name(JOB, attempt)
     labels = {names.ROLE: names.ROLE_WORKER, names.JOB: JOB, names.ATTEMPT: str(attempt)}
     template = {"metadata": {"labels": labels}, "spec": spec(subdomain=name)}
@@ -95,7 +95,7 @@ def job_of(attempt: int, **more: Any) -> Manifest:
 
 
 def workers(site: Site, pods: str, attempt: int) -> list[str]:
-    """The names of an attempt's pods."""
+    """Return the names of an attempt's pods."""
     query = f"{pods}?labelSelector={names.JOB}={JOB},{names.ATTEMPT}={attempt}"
     return [pod["metadata"]["name"] for pod in site.access.get(query)["items"]]
 
@@ -105,7 +105,7 @@ def jobs(site: Site) -> str:
     return f"/apis/batch/v1/namespaces/{site.workspace}/jobs"
 
 
-def test_a_gang_is_made_pinned_run_and_deleted(
+def test_gang_is_created_pinned_run_and_deleted(
     site: Site, scheduler: Caller, pods: str, jobs: str
 ) -> None:
     here = f"{jobs}/{names.attempt_name(JOB, 1)}"
@@ -115,7 +115,7 @@ def test_a_gang_is_made_pinned_run_and_deleted(
     nodes = dict(zip(found, ("gpu-1", "gpu-2"), strict=True))
     for pod, node in nodes.items():
         done(scheduler.call("PATCH", f"{pods}/{pod}", pin(node), "json"))
-    # kwok ends pods of Jobs well as soon as they run
+    # kwok completes pods of Jobs as soon as they run
     site.access.wait(here, lambda job: job["status"].get("succeeded") == 2)
     for pod, node in nodes.items():
         assert site.access.get(f"{pods}/{pod}")["spec"]["nodeName"] == node
@@ -123,9 +123,7 @@ def test_a_gang_is_made_pinned_run_and_deleted(
     site.access.wait_gone(here)
 
 
-def test_a_gang_is_suspended_and_goes_on(
-    site: Site, scheduler: Caller, pods: str, jobs: str
-) -> None:
+def test_gang_is_suspended_and_resumed(site: Site, scheduler: Caller, pods: str, jobs: str) -> None:
     here = f"{jobs}/{names.attempt_name(JOB, 2)}"
     done(scheduler.call("POST", jobs, job_of(2)))
     site.access.wait(here, lambda job: job["status"].get("active") == 2)
@@ -140,10 +138,13 @@ def test_a_gang_is_suspended_and_goes_on(
     site.access.wait_gone(here)
 
 
-def test_a_worker_is_made_into_a_group_of_the_clusters_own(
+def test_worker_in_pod_group_is_accepted(
     site: Site, scheduler: Caller, jobs: str, pods: str
 ) -> None:
-    """As the Job controller does it where it knows gangs; this API server drops the new fields."""
+    """Create a pod as the Job controller does with gang support.
+
+    This API server drops the new fields.
+    """
     about = job_of(9, suspend=True, scheduling={"disruptionMode": {"all": {}}})
     job = done(scheduler.call("POST", jobs, about))
     name, template = job["metadata"]["name"], about["spec"]["template"]
@@ -162,7 +163,7 @@ def test_a_worker_is_made_into_a_group_of_the_clusters_own(
     assert done(scheduler.call("DELETE", f"{jobs}/{name}"))
 
 
-def test_others_change_nothing_of_the_schedulers_job(
+def test_change_of_scheduler_job_by_user_is_rejected(
     site: Site, scheduler: Caller, jobs: str
 ) -> None:
     here = f"{jobs}/{names.attempt_name(JOB, 7)}"
@@ -177,7 +178,7 @@ def test_others_change_nothing_of_the_schedulers_job(
     site.access.delete(here)
 
 
-def test_a_notebook_is_made_by_the_hub_pinned_and_ended(
+def test_hub_creates_pinned_notebook_and_deletes_it(
     site: Site, scheduler: Caller, pods: str
 ) -> None:
     hub = site.account("hub")
@@ -191,7 +192,7 @@ def test_a_notebook_is_made_by_the_hub_pinned_and_ended(
     site.access.wait_gone(f"{pods}/jupyter-susan")
 
 
-def test_a_notebook_without_gpus_needs_neither_gate_nor_lease(site: Site, pods: str) -> None:
+def test_notebook_without_gpus_needs_no_gate_or_lease(site: Site, pods: str) -> None:
     hub = site.account("hub")
     labels = {names.ROLE: names.ROLE_NOTEBOOK, "component": "singleuser-server"}
     plain = spec(schedulingGates=[])
@@ -206,7 +207,7 @@ def test_a_notebook_without_gpus_needs_neither_gate_nor_lease(site: Site, pods: 
     done(hub.call("DELETE", f"{pods}/jupyter-joe?gracePeriodSeconds=0"))
 
 
-def test_elsewhere_gpus_are_not_ours_to_guard(site: Site) -> None:
+def test_gpu_pods_in_unmanaged_namespaces_are_accepted(site: Site) -> None:
     site.access.apply(
         "/api/v1/namespaces/elsewhere",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}},
@@ -219,7 +220,7 @@ def test_elsewhere_gpus_are_not_ours_to_guard(site: Site) -> None:
     done(site.access.call("POST", "/api/v1/namespaces/elsewhere/pods", pod))
 
 
-def test_the_api_server_finds_nothing_to_warn_of_in_the_policies(site: Site) -> None:
+def test_policies_have_no_type_warnings(site: Site) -> None:
     policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     for one in site.rendered.of("ValidatingAdmissionPolicy"):
         seen = site.access.wait(

@@ -1,4 +1,4 @@
-"""What each account may do: exactly this, as the API server sees it."""
+"""Exact rights of each account, as the API server reports them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ IN_RELEASE = {
     "scheduler": {
         "leases.coordination.k8s.io": frozenset({"create"}),
         "leases.coordination.k8s.io benchpool-scheduler": frozenset({"get", "update", "patch"}),
-        # To say when the last copy was made, and how one is made; not to make one (0048).
+        # To report the time of the last copy and the command for one; not to create one (0048).
         "cronjobs.batch benchpool-copy-hub": frozenset({"get"}),
         "cronjobs.batch benchpool-copy-pool": frozenset({"get"}),
     },
@@ -62,11 +62,14 @@ IN_RELEASE = {
     "proxy": {},
 }
 ANYBODY = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
-"""What Kubernetes lets every account ask: about itself."""
+"""Reviews about itself that Kubernetes allows to every account."""
 
 
 def rights(caller: Caller, namespace: str) -> dict[str, frozenset[str]]:
-    """Verbs by resource, and name where the right is for one name only, in a namespace."""
+    """Return the verbs in a namespace by resource.
+
+    The key includes the name if a right holds for one name only.
+    """
     ask = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectRulesReview",
@@ -92,12 +95,12 @@ def rights(caller: Caller, namespace: str) -> dict[str, frozenset[str]]:
 def together(
     one: dict[str, frozenset[str]], two: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Both sets of rights."""
+    """Return the union of both sets of rights."""
     return {key: one.get(key, frozenset()) | two.get(key, frozenset()) for key in {*one, *two}}
 
 
 @pytest.mark.parametrize("part", EVERYWHERE)
-def test_an_account_may_do_what_it_needs_and_nothing_else(site: Site, part: str) -> None:
+def test_accounts_have_exactly_expected_rights(site: Site, part: str) -> None:
     caller = site.account(part)
     everywhere = EVERYWHERE[part]
     assert rights(caller, "default") == everywhere
@@ -105,7 +108,7 @@ def test_an_account_may_do_what_it_needs_and_nothing_else(site: Site, part: str)
     assert rights(caller, site.rendered.namespace) == together(everywhere, IN_RELEASE[part])
 
 
-def test_pods_of_users_may_do_nothing(site: Site) -> None:
+def test_user_pods_have_no_rights(site: Site) -> None:
     for name in ("benchpool-user", "default"):
         user = site.account_in(site.workspace, name)
         assert rights(user, site.workspace) == {}
@@ -113,7 +116,7 @@ def test_pods_of_users_may_do_nothing(site: Site) -> None:
 
 
 @pytest.mark.parametrize("part", ["scheduler", "hub"])
-def test_no_account_can_make_itself_more(site: Site, part: str) -> None:
+def test_accounts_cannot_escalate(site: Site, part: str) -> None:
     caller = site.account(part)
     for namespace in ("default", site.workspace, site.rendered.namespace):
         held = rights(caller, namespace)
@@ -126,7 +129,7 @@ def test_no_account_can_make_itself_more(site: Site, part: str) -> None:
         assert not [key for key in held if "rbac" in key or "serviceaccounts" in key or "*" in key]
 
 
-def test_roles_of_people_reach_what_they_are_for(site: Site) -> None:
+def test_user_roles_grant_expected_rights(site: Site) -> None:
     viewer, editor = site.person("viewer", "view"), site.person("editor", "edit")
     assert rights(viewer, site.workspace)["trainingjobs.benchpool.io"] == READ
     edits = rights(editor, site.workspace)["trainingjobs.benchpool.io"]
@@ -134,7 +137,7 @@ def test_roles_of_people_reach_what_they_are_for(site: Site) -> None:
     assert rights(editor, site.workspace)["buildleases.benchpool.io"] == READ
 
 
-def test_no_verb_that_the_scheduler_has_on_secrets_shows_one(site: Site) -> None:
+def test_scheduler_cannot_read_secrets(site: Site) -> None:
     path = f"/api/v1/namespaces/{site.workspace}/secrets"
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "somebodys"}}
     site.access.create(path, {**body, "stringData": {"key": "hidden"}})

@@ -1,4 +1,4 @@
-"""The scheduler itself, as the account that the chart gives it, under the chart's policies."""
+"""The scheduler with the chart's account, under the chart's policies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORKERS = {
 
 @pytest.fixture(scope="module")
 def scheduler(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
-    """A replica that leads."""
+    """Yield a leading replica."""
     account = site.access.service_account(site.rendered.namespace, "benchpool-scheduler")
     with replicas.small_hub() as hub:
         installation = replicas.Site(
@@ -54,12 +54,12 @@ def scheduler(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def refusals(replica: Replica) -> list[str]:
-    """What the API server has refused it, as its log tells."""
+    """Return the rejections by the API server, read from the replica's log."""
     lines = replica.log.read_text().splitlines()
     return [line for line in lines if "forbidden" in line.lower() or "denied" in line.lower()]
 
 
-def test_a_gang_that_is_sent_over_http_runs_to_its_end(site: Site, scheduler: Replica) -> None:
+def test_gang_submitted_over_http_completes(site: Site, scheduler: Replica) -> None:
     entry = CommandEntry(["python3", "-m", "train"])
     job = scheduler.client("susan").submit(JobSubmission(entry=entry, gpus=2, workers=2))
     until(lambda: scheduler.client("susan").job(job.id).job.attempt == 1)
@@ -72,18 +72,16 @@ def test_a_gang_that_is_sent_over_http_runs_to_its_end(site: Site, scheduler: Re
         f"/apis/networking.k8s.io/v1/{space}/networkpolicies/{attempt}",
     ):
         site.access.wait(path, lambda _: True)
-    # kwok ends pods of Jobs at once, without an agent that would tell how.
+    # kwok ends pods of Jobs immediately, without an agent that would report the exit.
     until(lambda: scheduler.client("susan").job(job.id).job.state is not State.QUEUED)
-    with contextlib.suppress(Refused):  # it has ended already
+    with contextlib.suppress(Refused):  # already ended
         scheduler.client("susan").cancel(job.id)
     ended = {State.CANCELLED, State.FAILED, State.SUCCEEDED}
     until(lambda: scheduler.client("susan").job(job.id).job.state in ended)
     assert refusals(scheduler) == []
 
 
-def test_workers_have_the_sites_amounts_and_rank_where_a_job_names_none(
-    site: Site, scheduler: Replica
-) -> None:
+def test_workers_use_site_defaults_and_priority(site: Site, scheduler: Replica) -> None:
     entry = CommandEntry(["python3", "-m", "train"])
     job = scheduler.client("joe").submit(JobSubmission(entry=entry, gpus=2))
     pods = f"/api/v1/namespaces/{site.workspace}/pods?labelSelector={names.JOB}={job.id}"
@@ -95,7 +93,7 @@ def test_workers_have_the_sites_amounts_and_rank_where_a_job_names_none(
     assert refusals(scheduler) == []
 
 
-def test_a_job_that_a_person_applies_is_taken_up(site: Site, scheduler: Replica) -> None:
+def test_applied_job_is_scheduled(site: Site, scheduler: Replica) -> None:
     path = f"/apis/{names.API_VERSION}/namespaces/{site.workspace}/trainingjobs"
     job = {
         "apiVersion": names.API_VERSION,
@@ -115,7 +113,7 @@ def test_a_job_that_a_person_applies_is_taken_up(site: Site, scheduler: Replica)
     assert refusals(scheduler) == []
 
 
-def test_quotas_come_from_the_file_that_the_chart_mounts(site: Site, scheduler: Replica) -> None:
+def test_quotas_come_from_mounted_file(site: Site, scheduler: Replica) -> None:
     project = site.access.wait(f"/apis/{names.API_VERSION}/projects/joe", lambda _: True)
     assert project["spec"]["quota"] == 4
     assert refusals(scheduler) == []

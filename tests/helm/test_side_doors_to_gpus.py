@@ -1,7 +1,7 @@
-"""Who has every right in the work namespace but is not the scheduler gets no GPU past it.
+"""A user with every right in the work namespace gets no GPU past the scheduler.
 
-Each door is tried at a real API server by a person whom RBAC allows everything in that namespace,
-so that only the policies stand in the way.
+Each way is tried on a real API server by a user with all RBAC rights in that namespace. Only the
+policies can reject it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.kubernetes
 
 @pytest.fixture(params=["enforced", "absent"])
 def standard(site: Site, request: pytest.FixtureRequest) -> str:
-    """The doors are shut with the pod security standard and, as in older sites, without it."""
+    """Set and return the pod security level: enforced, or absent as in older sites."""
     level = "restricted" if request.param == "enforced" else "privileged"
     label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}
     site.access.patch(f"/api/v1/namespaces/{site.workspace}", label)
@@ -57,16 +57,12 @@ UNGATED: dict[str, Manifest] = {
 
 
 @pytest.mark.parametrize("door", UNGATED)
-def test_a_pod_that_asks_for_gpus_without_our_gate_is_refused(
-    mallory: Caller, pods: str, door: str
-) -> None:
+def test_gpu_pod_without_gate_is_rejected(mallory: Caller, pods: str, door: str) -> None:
     refused(mallory.call("POST", pods, UNGATED[door]), "gated")
 
 
 @pytest.mark.parametrize("door", UNGATED)
-def test_a_gated_pod_is_made_by_hub_and_scheduler_only(
-    mallory: Caller, pods: str, door: str
-) -> None:
+def test_gated_pod_of_user_is_rejected(mallory: Caller, pods: str, door: str) -> None:
     gated = copy.deepcopy(UNGATED[door])
     gated["spec"]["schedulingGates"] = GATE
     refused(mallory.call("POST", pods, gated), "made-by")
@@ -137,13 +133,15 @@ def runtime_class(site: Site) -> None:
 
 @pytest.mark.usefixtures("runtime_class", "standard")
 @pytest.mark.parametrize("door", AT_CREATION)
-def test_a_pod_without_gpus_cannot_reach_for_them(mallory: Caller, pods: str, door: str) -> None:
+def test_pod_reaching_gpus_without_request_is_rejected(
+    mallory: Caller, pods: str, door: str
+) -> None:
     rule, manifest = AT_CREATION[door]
     refused(mallory.call("POST", pods, manifest), rule)
 
 
 @pytest.mark.parametrize("door", PAST_THE_STANDARD)
-def test_the_hosts_own_is_shut_even_without_the_pod_security_standard(
+def test_host_access_is_rejected_without_pod_security(
     site: Site, mallory: Caller, pods: str, door: str
 ) -> None:
     label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
@@ -152,13 +150,13 @@ def test_the_hosts_own_is_shut_even_without_the_pod_security_standard(
     refused(mallory.call("POST", pods, manifest), rule)
 
 
-def test_a_variable_that_hides_gpus_is_let_in(mallory: Caller, pods: str) -> None:
+def test_variable_hiding_gpus_is_accepted(mallory: Caller, pods: str) -> None:
     hidden = pod(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}])
     answer = mallory.call("POST", pods, hidden)
     assert answer.status_code == 201, answer.text
 
 
-def test_pods_without_gpus_are_nobodys_business(mallory: Caller, pods: str) -> None:
+def test_pod_without_gpus_is_accepted(mallory: Caller, pods: str) -> None:
     plain = pod(
         {"affinity": {"nodeAffinity": affinity("gpu-1")}},
         labels={"example.org/role": "worker"},
@@ -170,16 +168,14 @@ def test_pods_without_gpus_are_nobodys_business(mallory: Caller, pods: str) -> N
 
 @pytest.mark.usefixtures("standard")
 @pytest.mark.parametrize("privileged", [False, True])
-def test_no_container_is_added_to_a_running_pod(
-    mallory: Caller, pods: str, privileged: bool
-) -> None:
+def test_ephemeral_container_is_rejected(mallory: Caller, pods: str, privileged: bool) -> None:
     running = pod()
     assert mallory.call("POST", pods, running).status_code == 201
     context = {"privileged": True} if privileged else RESTRICTED
     debugger = {"name": "debugger", "image": "work", "securityContext": context}
     path = f"{pods}/{running['metadata']['name']}/ephemeralcontainers"
     answer = mallory.call("PATCH", path, {"spec": {"ephemeralContainers": [debugger]}}, "merge")
-    if not (privileged and "violates PodSecurity" in answer.text):  # whichever is asked first
+    if not (privileged and "violates PodSecurity" in answer.text):  # whichever check runs first
         refused(answer, "ephemeral")
 
 
@@ -195,7 +191,7 @@ WORKLOADS = {
 
 
 def workload(kind: str, template: Manifest) -> Manifest:
-    """A workload that makes pods of a template."""
+    """Return a workload that creates pods from a template."""
     inside = {"metadata": template["metadata"] | {"name": ""}, "spec": template["spec"]}
     group = WORKLOADS[kind].split("/")
     spec: Manifest = {"template": inside}
@@ -218,25 +214,21 @@ def workload(kind: str, template: Manifest) -> Manifest:
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_workloads_that_ask_for_gpus_are_refused_at_once(
-    site: Site, mallory: Caller, kind: str
-) -> None:
+def test_gpu_workload_is_rejected(site: Site, mallory: Caller, kind: str) -> None:
     path = WORKLOADS[kind].format(site.workspace)
     gated = pod({"schedulingGates": GATE}, resources=GPU)
     refused(mallory.call("POST", path, workload(kind, gated)), "workload")
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_workloads_cannot_pass_their_pods_off_as_ours(
-    site: Site, mallory: Caller, kind: str
-) -> None:
+def test_workload_with_forged_labels_is_rejected(site: Site, mallory: Caller, kind: str) -> None:
     path = WORKLOADS[kind].format(site.workspace)
     forged = pod(labels={names.ROLE: names.ROLE_WORKER, names.JOB: "x"})
     refused(mallory.call("POST", path, workload(kind, forged)), "keys")
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)
-def test_workloads_without_gpus_are_let_in(site: Site, mallory: Caller, kind: str) -> None:
+def test_workload_without_gpus_is_accepted(site: Site, mallory: Caller, kind: str) -> None:
     path = WORKLOADS[kind].format(site.workspace)
     plain = workload(kind, pod())
     answer = mallory.call("POST", path, plain)
@@ -244,7 +236,7 @@ def test_workloads_without_gpus_are_let_in(site: Site, mallory: Caller, kind: st
     site.access.delete(f"{path}/{plain['metadata']['name']}")
 
 
-def test_a_workload_cannot_come_to_ask_for_gpus_later(site: Site, mallory: Caller) -> None:
+def test_workload_change_requesting_gpus_is_rejected(site: Site, mallory: Caller) -> None:
     path = WORKLOADS["Deployment"].format(site.workspace)
     plain = workload("Deployment", pod())
     plain["spec"]["replicas"] = 0
@@ -260,9 +252,7 @@ def test_a_workload_cannot_come_to_ask_for_gpus_later(site: Site, mallory: Calle
     "controller",
     ["replicaset-controller", "statefulset-controller", "daemon-set-controller", "job-controller"],
 )
-def test_controllers_make_no_gpu_pods_but_of_our_jobs(
-    site: Site, pods: str, controller: str
-) -> None:
+def test_gpu_pod_of_foreign_controller_is_rejected(site: Site, pods: str, controller: str) -> None:
     forged = pod({"schedulingGates": GATE}, labels={names.JOB: "x"}, resources=GPU)
     forged["metadata"]["labels"][names.ROLE] = names.ROLE_WORKER
     answer = site.controller(controller).call("POST", pods, forged)
@@ -270,19 +260,19 @@ def test_controllers_make_no_gpu_pods_but_of_our_jobs(
     assert "benchpool [made-by]" in answer.text or "benchpool [keys]" in answer.text
 
 
-def test_the_hub_makes_no_workers(site: Site, pods: str) -> None:
+def test_worker_pod_of_hub_is_rejected(site: Site, pods: str) -> None:
     labels = {names.ROLE: names.ROLE_WORKER, names.JOB: "x", names.LEASE: "l"}
     worker = pod({"schedulingGates": GATE}, labels=labels, resources=GPU)
     refused(site.account("hub").call("POST", pods, worker), "made-by")
 
 
-def test_the_hub_makes_no_gpu_pod_without_a_lease(site: Site, pods: str) -> None:
+def test_hub_gpu_pod_without_lease_is_rejected(site: Site, pods: str) -> None:
     labels = {names.ROLE: names.ROLE_NOTEBOOK}
     notebook = pod({"schedulingGates": GATE}, labels=labels, resources=GPU)
     refused(site.account("hub").call("POST", pods, notebook), "made-by")
 
 
-def test_the_label_of_the_namespace_stays(site: Site, mallory: Caller) -> None:
+def test_namespace_label_change_is_rejected(site: Site, mallory: Caller) -> None:
     path = f"/api/v1/namespaces/{site.workspace}"
     for value in (None, "false"):
         patch = {"metadata": {"labels": {names.MANAGED: value}}}

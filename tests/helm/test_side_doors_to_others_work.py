@@ -1,8 +1,8 @@
-"""Who may edit the work namespace touches nothing there that is another's, nor what is benchpool's.
+"""Editors of the work namespace cannot touch objects of other users or of benchpool.
 
-Each request is sent twice to a real API server, while another's notebook and gang stand there: by a
-person with the role `edit`, and by one whom RBAC allows everything in that namespace, so that only
-the policies stand in the way. Then all that stood there is as it was.
+Each request is sent twice to a real API server that holds another user's notebook and gang. The
+first sender is a user with the role `edit`; the second has all RBAC rights in that namespace, so
+that only the policies can reject the request. Afterwards all objects are unchanged.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ OURS = {names.ROLE: names.ROLE_WORKER, names.JOB: JOB, names.ATTEMPT: "8"}
 HOME = "home-susan"
 
 
-def test_the_table_is_as_long_as_what_was_tried() -> None:
+def test_table_has_at_least_88_requests() -> None:
     assert len(REQUESTS) >= 88
 
 
 @pytest.fixture(scope="module")
 def standing(site: Site) -> Iterator[Mapping[str, str]]:
-    """Susan's notebook with a GPU, her home and her gang of two, made by those who make them."""
+    """Yield susan's GPU notebook, home and gang of two workers, created by their real accounts."""
     space = {"space": site.workspace}
     scheduler, hub = site.account("scheduler"), site.account("hub")
 
@@ -110,7 +110,7 @@ def notebook() -> Manifest:
 
 
 def _classes(site: Site) -> None:
-    """A class that outranks all, and a runtime class whose name says nothing of GPUs."""
+    """Create a priority class above all others and a runtime class without GPUs in its name."""
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1_000_000}
     path = "/apis/scheduling.k8s.io/v1/priorityclasses/high"
     site.access.apply(path, high | {"metadata": {"name": "high"}})
@@ -121,7 +121,7 @@ def _classes(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def eddy(site: Site) -> Caller:
-    """A person with the role that an administrator may hand out."""
+    """Return a caller with the role that an administrator may grant."""
     return site.person("eddy", "edit")
 
 
@@ -132,14 +132,14 @@ def send(caller: Caller, door: str, standing: Mapping[str, str]) -> Any:
 
 
 @pytest.mark.parametrize("door", [one for one in REQUESTS if one not in BY_RIGHT])
-def test_a_policy_refuses_who_has_every_right_in_the_namespace(
+def test_policy_rejects_request_with_all_rbac_rights(
     mallory: Caller, standing: Mapping[str, str], door: str
 ) -> None:
     refused(send(mallory, door, standing), *REQUESTS[door].rules)
 
 
 @pytest.mark.parametrize("door", REQUESTS)
-def test_a_person_with_the_role_edit_is_refused(
+def test_request_with_edit_role_is_rejected(
     eddy: Caller, standing: Mapping[str, str], door: str
 ) -> None:
     answer = send(eddy, door, standing)
@@ -148,8 +148,8 @@ def test_a_person_with_the_role_edit_is_refused(
         refused(answer, *REQUESTS[door].rules)
 
 
-def test_what_stood_there_is_as_it_was(site: Site, standing: Mapping[str, str]) -> None:
-    """After all of the above: what was made is there, alive, and nobody was let in beside it."""
+def test_objects_are_unchanged_after_all_requests(site: Site, standing: Mapping[str, str]) -> None:
+    """Check after all requests that the objects exist unchanged and nothing was added."""
     space = f"/api/v1/namespaces/{site.workspace}"
     gang = site.access.get(f"{space}/pods?labelSelector={names.ATTEMPT}=8")["items"]
     one = site.access.get(f"{space}/pods/{standing['notebook']}")

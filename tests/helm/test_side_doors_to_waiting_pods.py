@@ -1,4 +1,4 @@
-"""A pod that waits behind the gate is let through, pinned and changed by the scheduler only."""
+"""Only the scheduler opens the gate of a waiting pod, pins the pod and changes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kubernetes
 
 @pytest.fixture
 def waiting(site: Site, pods: str) -> str:
-    """The path of a notebook's pod that waits behind the gate."""
+    """Return the path of a notebook's pod that waits behind the gate."""
     notebook = pod(
         {"schedulingGates": GATE},
         labels={names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: "lease-1"},
@@ -34,7 +34,7 @@ PIN_BY_NAME = [{"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity":
     ("patch", "rule"),
     [(OPEN_GATE, "gate"), (PIN, "pin"), (PIN_BY_NAME, "pin"), (OPEN_GATE + PIN, "gate")],
 )
-def test_only_the_scheduler_opens_the_gate_and_pins(
+def test_gate_change_by_another_account_is_rejected(
     site: Site, mallory: Caller, waiting: str, who: str, patch: object, rule: str
 ) -> None:
     site.person("mallory", "cluster-admin")
@@ -48,7 +48,7 @@ def test_only_the_scheduler_opens_the_gate_and_pins(
 
 
 def _with_every_right(site: Site, caller: Caller) -> Caller:
-    """The caller with all rights of the namespace: what refuses, then, is not RBAC."""
+    """Return the caller with all RBAC rights in the namespace, so that only policies can reject."""
     group = ("forced",)
     site.access.apply(
         f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.workspace}/rolebindings/forced",
@@ -78,18 +78,18 @@ def _with_every_right(site: Site, caller: Caller) -> Caller:
         {"metadata": {"annotations": {names.SLOTS: "gpu-1/3"}}},
     ],
 )
-def test_what_the_scheduler_knows_pods_by_cannot_be_changed(
+def test_change_of_identifying_labels_is_rejected(
     mallory: Caller, waiting: str, patch: object
 ) -> None:
     refused(mallory.call("PATCH", waiting, patch, "merge"), "keys", "change")
 
 
-def test_devices_cannot_be_asked_for_by_annotation_later(mallory: Caller, waiting: str) -> None:
+def test_device_annotation_added_later_is_rejected(mallory: Caller, waiting: str) -> None:
     patch = {"metadata": {"annotations": {"cdi.k8s.io/any": "nvidia.com/gpu=all"}}}
     refused(mallory.call("PATCH", waiting, patch, "merge"), "cdi", "change")
 
 
-def test_a_gated_pod_cannot_be_bound_by_hand(site: Site, mallory: Caller, waiting: str) -> None:
+def test_manual_binding_of_gated_pod_is_rejected(site: Site, mallory: Caller, waiting: str) -> None:
     target = {"apiVersion": "v1", "kind": "Node", "name": "gpu-1"}
     name = waiting.rpartition("/")[2]
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}

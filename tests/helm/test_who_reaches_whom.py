@@ -1,4 +1,4 @@
-"""The chart's network policies between real pods on two nodes, enforced by a small enforcer."""
+"""The chart's network policies between real pods on two nodes, applied by a small enforcer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METADATA, INTERNET = "169.254.169.254", "203.0.113.7"
 OUTSIDE = {"metadata": (METADATA, 8000), "internet": (INTERNET, 8000)}
 API = ("api", 443)
 ANYBODY = ("stranger", 8000)
-"""Hub and scheduler call logins and stores wherever a site has them; only metadata is shut off."""
+"""Hub and scheduler may reach any login service and store; only metadata is blocked."""
 
 ALLOWED: dict[str, set[tuple[str, int]]] = {
     "hub": {
@@ -70,8 +70,11 @@ ALLOWED: dict[str, set[tuple[str, int]]] = {
     "unknown": set(),
     "stranger": {("proxy", 8000), API, ("metadata", 8000), ("internet", 8000)},
 }
-"""What each may reach; all else it may not. A stranger is a pod of another namespace, an unknown
-one a pod of the work namespace that is neither a notebook nor a worker."""
+"""Allowed peers of each pod; everything else is blocked.
+
+A stranger is a pod of another namespace. An unknown is a pod of the work namespace that is neither
+a notebook nor a worker.
+"""
 
 SERVE = """
 import socketserver, sys, threading
@@ -109,13 +112,13 @@ import time; time.sleep(600)
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Pods of every part, by name, with their addresses."""
+    """Pods of every component, by name, with their addresses."""
 
     spaces: dict[str, pods.Space]
     addresses: dict[str, str]
 
     def reached(self, who: str) -> set[tuple[str, int]]:
-        """All that a pod reaches now."""
+        """Return everything that a pod reaches now."""
         goals: list[tuple[str, str, int]] = [
             (name, self.addresses[name], port) for name, ports in PORTS.items() for port in ports
         ]
@@ -128,7 +131,7 @@ class Network:
 
 @pytest.fixture(scope="module")
 def outside(cluster: Cluster) -> Iterator[None]:
-    """The metadata service of a cloud and a machine of the internet, on this machine."""
+    """Provide a cloud metadata service and an internet host on this machine."""
     bridge = "bp-hosts"
     for address in (METADATA, INTERNET):
         subprocess.run(["ip", "address", "add", f"{address}/32", "dev", bridge], check=True)
@@ -159,7 +162,7 @@ def _gang(job: str) -> dict[str, str]:
 
 
 def _peers(job: str) -> chart.Manifest:
-    """What the scheduler makes for a gang, without the Job that would own it."""
+    """Return the scheduler's network policy for a gang, without the Job that would own it."""
     launch = Launch(WorkerId(job, 1, 0), argv=("true",), env={}, gpus=(), working_dir=None)
     policy = manifests.peers(launch, uid="", epoch=1)
     del policy["metadata"]["ownerReferences"]
@@ -167,7 +170,7 @@ def _peers(job: str) -> chart.Manifest:
 
 
 def _entrance(job: str, rendered: chart.Rendered) -> chart.Manifest:
-    """What the scheduler makes for a replica of a service that answers on port 12345."""
+    """Return the scheduler's network policy for a service replica on port 12345."""
     worker = WorkerId(job, 1, 0)
     launch = Launch(worker, argv=("true",), env={}, gpus=(), working_dir=None, serves=12345)
     labels = rendered.the("Deployment", "benchpool-scheduler")["spec"]["selector"]["matchLabels"]
@@ -179,7 +182,7 @@ def _entrance(job: str, rendered: chart.Rendered) -> chart.Manifest:
 
 @pytest.fixture(scope="module")
 def network(cluster: Cluster, outside: None) -> Iterator[Network]:
-    """Pods of all parts on two nodes, and the chart's network policies."""
+    """Yield pods of all components on two nodes, with the chart's network policies."""
     with ExitStack() as stack:
         ours, work, elsewhere = (stack.enter_context(pods.space(cluster)) for _ in range(3))
         values: dict[str, Any] = {
@@ -225,11 +228,11 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
 
 
 @pytest.mark.parametrize("who", ALLOWED)
-def test_everybody_reaches_what_they_need_and_nobody_else(network: Network, who: str) -> None:
+def test_pods_reach_only_allowed_peers(network: Network, who: str) -> None:
     assert network.reached(who) == ALLOWED[who]
 
 
 @pytest.mark.parametrize("who", ["hub", "proxy", "scheduler", "notebook", "worker"])
-def test_names_are_resolved(network: Network, who: str) -> None:
+def test_dns_names_are_resolved(network: Network, who: str) -> None:
     look = "import socket; print(socket.gethostbyname('kubernetes.default.svc.cluster.local'))"
     assert network.spaces[who].exec(who, "python3", "-c", look).strip() == "10.97.0.1"

@@ -1,4 +1,4 @@
-"""How the images are made: in stages, on a base of one's choice, pinned, and run by no root."""
+"""Dockerfiles: staged, on a configurable base image, pinned, and not run as root."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
 
 
 def steps(part: str) -> list[str]:
-    """The instructions of a Dockerfile, continued lines joined."""
+    """Return the instructions of a Dockerfile, with continued lines joined."""
     text = (ROOT / "images" / part / "Dockerfile").read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_every_stage_stands_on_the_one_base(part: str) -> None:
+def test_every_stage_uses_one_base_image(part: str) -> None:
     bases = [line.split()[1] for line in steps(part) if line.startswith("FROM ")]
     assert bases == ["${BASE_IMAGE}", "${BASE_IMAGE}"]
     (given,) = [line for line in steps(part) if line.startswith("ARG BASE_IMAGE=")]
@@ -29,14 +29,14 @@ def test_every_stage_stands_on_the_one_base(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_the_last_stage_installs_nothing_and_runs_as_no_root(part: str) -> None:
+def test_last_stage_installs_nothing_and_is_not_root(part: str) -> None:
     last = "\n".join(steps(part)).rpartition("FROM ${BASE_IMAGE}")[2]
     assert not re.search(r"\b(pip|apt-get|npm|curl|wget)\b", last)
     assert re.search(r"^USER 1000:(1000|100)$", last, re.MULTILINE)
 
 
 @pytest.mark.parametrize("part", ["hub", "scheduler", "notebook"])
-def test_every_requirement_has_one_version(part: str) -> None:
+def test_every_requirement_is_pinned(part: str) -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
     wanted = (ROOT / "images" / part / "requirements.txt").read_text().splitlines()
@@ -45,7 +45,7 @@ def test_every_requirement_has_one_version(part: str) -> None:
     assert not [name for name in names if name not in pinned]
 
 
-def test_the_proxy_is_pinned_to_the_last_file() -> None:
+def test_proxy_packages_are_pinned_by_hash() -> None:
     lock = json.loads((ROOT / "images/proxy/package-lock.json").read_text())
     assert all("integrity" in one for path, one in lock["packages"].items() if path)
     assert all("resolved" not in one for one in lock["packages"].values())

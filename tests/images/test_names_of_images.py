@@ -1,4 +1,4 @@
-"""Images are called as the chart asks for them, and archives come to be called so too."""
+"""Image names agree with the chart, and archives get the same names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def build() -> ModuleType:
-    """The script as a module."""
+    """Return the build script as a module."""
     spec = importlib.util.spec_from_file_location("images_build", ROOT / "images" / "build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -25,7 +25,7 @@ def build() -> ModuleType:
 
 
 def asked() -> set[str]:
-    """The images that a release with the chart's defaults asks for."""
+    """Return the images that a release with the chart's defaults uses."""
     found: set[str] = set()
     for one in chart.render().of("Deployment"):
         (container,) = one["spec"]["template"]["spec"]["containers"]
@@ -34,13 +34,13 @@ def asked() -> set[str]:
     return found
 
 
-def test_what_is_built_by_default_is_what_the_chart_asks_for(build: ModuleType) -> None:
+def test_built_images_match_chart_images(build: ModuleType) -> None:
     built = {f"benchpool/{part}:{build.version()}" for part in build.PARTS}
     assert asked() <= built
     assert built - asked() <= {f"benchpool/notebook:{build.version()}"}
 
 
-def test_an_archive_becomes_an_image_of_that_name_on_a_node(build: ModuleType) -> None:
+def test_archive_gets_image_name_on_node(build: ModuleType) -> None:
     said = build.how_to_use({"hub": Path("/x/hub.tar")}, build.version())
     name = f"benchpool/hub:{build.version()}"
     assert f"images import --index-name docker.io/{name} /x/hub.tar" in said
@@ -48,7 +48,7 @@ def test_an_archive_becomes_an_image_of_that_name_on_a_node(build: ModuleType) -
     assert "images.prefix: REGISTRY/benchpool/" in said
 
 
-def test_the_page_names_the_version_that_is_built(build: ModuleType) -> None:
+def test_documentation_names_built_version(build: ModuleType) -> None:
     page = (ROOT / "docs/howto/install-cluster.md").read_text()
     assert f"benchpool/hub:{build.version()}" in page
     assert f"docker push registry.example.org/benchpool/$part:{build.version()}" in page

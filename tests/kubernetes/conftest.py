@@ -1,4 +1,4 @@
-"""The whole service as processes, on a real API server with nodes that kwok answers for."""
+"""The whole service as processes, on a real API server with nodes simulated by kwok."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ topology: [example.org/rack]
 
 @pytest.fixture(scope="session")
 def plane(control_plane: ControlPlane) -> ControlPlane:
-    """The control plane with our definitions; pods run until a test ends them."""
+    """Return the control plane with benchpool's definitions; pods run until a test ends them."""
     control_plane.processes.kill("kwok")
     kwok_nodes.start(control_plane.processes, control_plane.access.kubeconfig, STAGES)
 
@@ -48,13 +48,13 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def access(plane: ControlPlane) -> Access:
-    """The administrator's access."""
+    """Return the administrator's access."""
     return plane.access
 
 
 @pytest.fixture
 def nodes(access: Access) -> Iterator[tuple[str, ...]]:
-    """Three nodes of four GPUs in two racks, for one test alone."""
+    """Yield three nodes of four GPUs in two racks, for one test only."""
     number = next(NUMBERS)
     names = {letter: f"s{number}-{letter}" for letter in RACKS}
     for letter, name in names.items():
@@ -68,7 +68,7 @@ def nodes(access: Access) -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture
 def site(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Site]:
-    """An installation without a replica yet, in a namespace of its own."""
+    """Yield an installation without replicas, in its own namespace."""
     name = f"bench-{secrets.token_hex(4)}"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     access.create("/api/v1/namespaces", namespace)

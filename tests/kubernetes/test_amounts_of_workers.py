@@ -15,7 +15,7 @@ from benchpool_support.waiting import until
 pytestmark = pytest.mark.kubernetes
 
 
-def test_a_job_waits_for_room_in_a_quota_of_the_namespace_and_goes_on_by_itself(
+def test_job_waits_for_namespace_quota_and_then_starts(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     quotas = f"/api/v1/namespaces/{site.namespace}/resourcequotas"
@@ -34,14 +34,14 @@ def test_a_job_waits_for_room_in_a_quota_of_the_namespace_and_goes_on_by_itself(
     said = until(waits)
     assert f"quota team of namespace {site.namespace} has no room: limits.memory" in said
     assert "of 1Gi used" in said
-    # It is tried more often than a job that is lost may be, and is not given up.
+    # It may be retried more often than a lost job, and is not given up.
     until(lambda: client.job(job.id).job.attempt >= 3)
     access.patch(f"{quotas}/team", {"spec": {"hard": {"limits.memory": "8Gi"}}})
     running(access, site, job.id)
 
 
 def waits_because(client: Client, job: str) -> str:
-    """Wait until a job waits for what the namespace lets in, and return the reason."""
+    """Wait until the namespace's limits delay a job, and return the reason."""
 
     def waits() -> str:
         reason = client.why(job).reason
@@ -51,7 +51,7 @@ def waits_because(client: Client, job: str) -> str:
 
 
 def waits_for(client: Client, job: str, words: str) -> None:
-    """Wait until a job's reason has these words; a failure says what there is instead."""
+    """Wait until a job's reason contains these words; a failure shows the actual reason."""
     said = ""
 
     def look() -> bool:
@@ -68,10 +68,10 @@ def waits_for(client: Client, job: str, words: str) -> None:
         raise AssertionError(f"not {words!r} of {job}, but {said!r}; {nodes}, {jobs}") from None
 
 
-def test_what_the_pool_gives_by_default_is_counted_and_told(
+def test_default_amounts_are_counted_and_shown(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
-    # A node has 64 cores: with 40 for each GPU there is room for one such job on each.
+    # A node has 64 cores: with 40 for each GPU it holds one such job.
     site.more = {"BENCHPOOL_CPUS_PER_GPU": "40", "BENCHPOOL_MEMORY_GIB_PER_GPU": "1.5"}
     client = site.started().client("susan")
     told = client.preview(command()).container
@@ -88,7 +88,7 @@ def test_what_the_pool_gives_by_default_is_counted_and_told(
     late = client.submit(command()).id
     waits_for(client, late, "40 CPUs")
     assert not pods(access, site, late)
-    # Who names less is let in beside them.
+    # A job with smaller amounts fits beside them.
     small = client.submit(command(cpus=2)).id
     (pod,) = running(access, site, small)
     assert pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
@@ -97,10 +97,10 @@ def test_what_the_pool_gives_by_default_is_counted_and_told(
     assert "with 2 cores and with 1.5 GiB of memory by default" in container.text
 
 
-def test_workers_keep_what_they_were_started_with_when_the_default_changes(
+def test_running_workers_keep_amounts_after_default_change(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
-    # A node has 64 cores: 40 are held on each, whatever the default is later.
+    # A node has 64 cores, 40 of them held, whatever the default is later.
     site.more = {"BENCHPOOL_CPUS_PER_GPU": "40"}
     first = site.started()
     jobs = [first.client("susan").submit(command()).id for _ in nodes]
@@ -120,7 +120,7 @@ def test_workers_keep_what_they_were_started_with_when_the_default_changes(
     assert pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "1"
 
 
-def test_a_quota_that_wants_amounts_named_is_met_by_the_job_or_by_the_pools_default(
+def test_required_amounts_come_from_job_or_pool_default(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     quotas = f"/api/v1/namespaces/{site.namespace}/resourcequotas"
@@ -142,7 +142,7 @@ def test_a_quota_that_wants_amounts_named_is_met_by_the_job_or_by_the_pools_defa
     assert pod["spec"]["containers"][0]["resources"]["limits"]["memory"] == "2Gi"
 
 
-def test_a_limit_range_keeps_a_job_waiting_until_it_allows_it(
+def test_limit_range_delays_job_until_removed(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     ranges = f"/api/v1/namespaces/{site.namespace}/limitranges"

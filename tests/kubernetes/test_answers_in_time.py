@@ -1,7 +1,7 @@
-"""Submissions are answered within ten seconds, whatever part of the pool is silent.
+"""Submissions are answered within the limit, whichever part of the pool is silent.
 
-A leader that was stopped by a signal, a change of leader, an API server that does not answer: who
-submits is told to try again, in time, and each key becomes one job in the end.
+The parts are a leader stopped by a signal, a change of leader, and a silent API server. Clients are
+asked in time to retry, and each key becomes exactly one job.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ from benchpool_support.waiting import until
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(400)]
 
 LIMIT_S = 30.0
-"""Limit of an answer, in seconds: long after the product's own, and before a lease is over."""
+"""Limit of an answer, in seconds: far above the product's own limit, and below the lease."""
 SENDERS = 4
 LEASE_S = "45"
-"""A leader goes on for 30 s without an API server, as it would for 10 s by the chart."""
+"""Lease of a leader, in seconds.
+
+A leader continues for 30 s without an API server; with the chart's lease it would be 10 s.
+"""
 
 
 @dataclass
 class Answers:
-    """What people were answered who submit all the time, each with the same key until accepted.
+    """Answers to clients that submit continuously, each with one key until it is accepted.
 
     Attributes:
-        jobs: By key, the job that was accepted.
-        wrong: What is neither an acceptance nor a refusal with ``Retry-After``, in time.
+        jobs: Accepted jobs by key.
+        wrong: Answers other than an acceptance or a refusal with ``Retry-After``, in time.
     """
 
     told: Counter[str] = field(default_factory=Counter)
@@ -49,7 +52,7 @@ class Answers:
     enough: threading.Event = field(default_factory=threading.Event)
 
     def send(self, url: str, number: int) -> None:
-        """Submit again and again; the last submission is brought to its end."""
+        """Submit repeatedly; complete the last submission."""
         with direct.Client(trust_env=False, timeout=LIMIT_S) as client:
             turn = 0
             while not self.enough.is_set():
@@ -70,25 +73,25 @@ class Answers:
                 self.jobs[key] = answer.json()["id"]
             elif answer.status_code == 503 and "Retry-After" in answer.headers:
                 self.told[answer.json()["error"]["code"]] += 1
-                time.sleep(0.5)  # as the answer asks for, and a little sooner
+                time.sleep(0.5)  # slightly sooner than the answer requests
             else:
                 self.wrong.append(f"{answer.status_code} {answer.text}")
                 return
 
     def hold(self) -> None:
-        """Fail unless all was answered in time, with what it should be."""
+        """Fail unless all answers came in time and are correct."""
         print(f"{dict(self.told)}")
         assert self.wrong == []
 
     @property
     def refused(self) -> int:
-        """Return how many were told to come again."""
+        """Return the number of answers that requested a retry."""
         return self.told.total() - self.told["accepted"]
 
 
 @contextmanager
 def sending(*urls: str) -> Iterator[Answers]:
-    """Let people submit at these addresses all the time."""
+    """Let clients submit continuously at these addresses."""
     answers = Answers()
     threads = [
         threading.Thread(target=answers.send, args=(urls[number % len(urls)], number), daemon=True)
@@ -106,7 +109,7 @@ def sending(*urls: str) -> Iterator[Answers]:
 
 
 def made(access: Access, site: Site) -> dict[str, str]:
-    """Return the jobs of the API server, by key. No key has two."""
+    """Return the jobs of the API server by key; fail if a key has two jobs."""
     path = f"/apis/benchpool.io/v1/namespaces/{site.namespace}/trainingjobs"
     found = [(one["spec"]["key"], one["metadata"]["name"]) for one in access.get(path)["items"]]
     assert len(dict(found)) == len(found)
@@ -115,7 +118,7 @@ def made(access: Access, site: Site) -> dict[str, str]:
 
 @pytest.fixture
 def both(site: Site) -> tuple[Replica, Replica]:
-    """The leader and a replica that stands by, with the lease of the chart."""
+    """Return the leader and a standby replica."""
     site.more = {"BENCHPOOL_LEADER_LEASE_S": LEASE_S}
     leader = site.started("first")
     standby = site.start("second")
@@ -123,7 +126,7 @@ def both(site: Site) -> tuple[Replica, Replica]:
     return leader, standby
 
 
-def test_a_leader_that_is_stopped_keeps_nobody_waiting(
+def test_stopped_leader_does_not_delay_submissions(
     access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -139,7 +142,7 @@ def test_a_leader_that_is_stopped_keeps_nobody_waiting(
     assert made(access, site) == answers.jobs
 
 
-def test_a_leader_that_is_killed_keeps_nobody_waiting(
+def test_killed_leader_does_not_delay_submissions(
     access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -153,7 +156,7 @@ def test_a_leader_that_is_killed_keeps_nobody_waiting(
     assert made(access, site) == answers.jobs
 
 
-def test_an_api_server_that_is_stopped_keeps_nobody_waiting(
+def test_stopped_api_server_does_not_delay_answers(
     plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -162,19 +165,19 @@ def test_an_api_server_that_is_stopped_keeps_nobody_waiting(
         plane.processes.freeze("kube-apiserver")
         try:
             leader.ended()  # it could not renew its lease
-            refused = answers.refused  # nobody leads
+            refused = answers.refused  # no replica leads
             until(lambda: answers.refused > refused + SENDERS)
         finally:
             plane.processes.thaw("kube-apiserver")
         before = len(answers.jobs)
         until(lambda: len(answers.jobs) > before + SENDERS)
     answers.hold()
-    # By the one that leads until its lease is over, or after that; which one is a matter of pace.
+    # Answers come from the leader until its lease ends, or afterwards; both may happen.
     assert answers.told["not-stored-yet"] + answers.told["standing-by"] > 0
     assert made(access, site) == answers.jobs
 
 
-def test_an_api_server_that_is_stopped_for_seconds_costs_no_job(
+def test_short_api_server_stop_loses_no_job(
     plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both

@@ -1,4 +1,4 @@
-"""`benchpool config set`, `log` and `revert` where objects of the cluster are the configuration."""
+"""`benchpool config set`, `log` and `revert` where cluster objects are the configuration."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ pytestmark = pytest.mark.kubernetes
 
 PROJECT = "/apis/benchpool.io/v1/projects/susan"
 QUICK = 25
-"""Changes one after another, so that what is watched is behind what was written."""
+"""Number of consecutive changes; the watch falls behind the writes."""
 
 Verb = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
 def site(site: Site) -> Site:
-    """An installation whose leader keeps its place on a busy machine: nobody else is to lead."""
+    """Return an installation whose leader keeps its lease on a busy machine."""
     return dataclasses.replace(site, more={"BENCHPOOL_LEADER_LEASE_S": "60"})
 
 
 @pytest.fixture
 def terminal(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Verb:
-    """A terminal of the administrator; what a verb ended with and printed."""
+    """Return the administrator's terminal, which returns exit status and output of a command."""
 
     def run(replica: Replica, *words: str) -> tuple[int, str]:
         environ: Mapping[str, str] = {
@@ -62,7 +62,7 @@ def versions(terminal: Verb, replica: Replica) -> list[dict[str, Any]]:
     return found
 
 
-def test_values_are_set_logged_with_author_and_reason_and_taken_back(
+def test_values_are_set_logged_and_reverted(
     access: Access, site: Site, nodes: tuple[str, ...], terminal: Verb
 ) -> None:
     first = site.started()
@@ -74,7 +74,7 @@ def test_values_are_set_logged_with_author_and_reason_and_taken_back(
     assert (newest["author"], newest["way"], newest["reason"]) == ("ada", "set", "a paper is due")
     assert "a paper is due" in terminal(first, "config", "log")[1]
 
-    # What somebody applies with kubectl is a version too, whose author only the API server knows.
+    # A change with kubectl is a version too; only the API server knows its author.
     access.patch(PROJECT, {"spec": {"quota": 8}})
     until(lambda: versions(terminal, first)[0]["way"] == "objects")
     newest = versions(terminal, first)[0]
@@ -83,7 +83,7 @@ def test_values_are_set_logged_with_author_and_reason_and_taken_back(
         ["Project susan (susan): guaranteed quota 6 → 8."],
     )
 
-    # The next leader knows the versions, and what was set is what objects say.
+    # The next leader knows the versions, and the objects have the set values.
     assert first.end() == 0
     second = site.started()
     assert [it["way"] for it in versions(terminal, second)] == ["objects", "set", "start"]
@@ -102,7 +102,7 @@ def test_values_are_set_logged_with_author_and_reason_and_taken_back(
     assert "did you mean `susan`" in said
 
 
-def test_quick_changes_are_never_taken_back_by_what_was_there_before(
+def test_stale_objects_do_not_revert_quick_changes(
     access: Access, site: Site, nodes: tuple[str, ...], terminal: Verb
 ) -> None:
     replica = site.started()
@@ -115,7 +115,7 @@ def test_quick_changes_are_never_taken_back_by_what_was_there_before(
         assert changed.applied
         (project,) = replica.client("susan").quota().projects
         assert (project.quota, quota(access)) == (wanted, wanted)
-    # A change of somebody else comes after all of them: what was watched has been read by then.
+    # A foreign change follows all of them: by then the watch has read everything.
     access.patch(PROJECT, {"spec": {"quota": 5}})
     until(lambda: versions(terminal, replica)[0]["changes"][0].endswith("→ 5."))
     ways = [it["way"] for it in versions(terminal, replica)]

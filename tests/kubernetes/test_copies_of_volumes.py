@@ -1,4 +1,4 @@
-"""What is not in the API server is copied by CronJobs: ``backup`` says how, `status` when not."""
+"""CronJobs copy data outside the API server: ``backup`` describes them, `status` reports gaps."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ def cron_job() -> dict[str, object]:
         "metadata": {"name": NAME},
         "spec": {
             "schedule": "30 3 * * *",
-            "suspend": True,  # its times are ours
+            "suspend": True,  # the test sets its times
             "jobTemplate": {"spec": {"template": {"spec": pod}}},
         },
     }
 
 
-def test_a_copy_that_was_due_and_is_not_there_is_a_problem_and_backup_says_what_to_do(
-    access: Access, site: Site
-) -> None:
+def test_missing_volume_copy_is_reported_as_problem(access: Access, site: Site) -> None:
     jobs = f"/apis/batch/v1/namespaces/{site.namespace}/cronjobs"
     access.create(jobs, cron_job())
     due, made = (datetime.now(UTC) - timedelta(hours=hours) for hours in (3, 27))

@@ -1,4 +1,4 @@
-"""A node that refuses a job for a moment is tried again after seconds, and the job says so."""
+"""A node that briefly refuses a job is retried after seconds, and the job shows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kubernetes
 
 @pytest.fixture
 def refusing(access: Access) -> Iterator[str]:
-    """A node that refuses the first two attempts of a job, as ``kwok_stages.yaml`` has it."""
+    """Yield a node that refuses a job's first two attempts, as in ``kwok_stages.yaml``."""
     name, model = "refusing", {"nvidia.com/gpu.product": "NVIDIA-H100"}
     kwok_nodes.add(access, name, gpus=4, labels={"example.org/rack": "east"} | model)
     kwok_nodes.wait_ready(access, name)
@@ -25,9 +25,7 @@ def refusing(access: Access) -> Iterator[str]:
     kwok_nodes.remove(access, name)
 
 
-def test_a_node_that_refuses_a_job_for_a_moment_is_tried_again_after_seconds(
-    site: Site, refusing: str
-) -> None:
+def test_refusing_node_is_retried_after_delay(site: Site, refusing: str) -> None:
     client = site.started().client("susan")
     job = client.submit(JobSubmission(entry=CommandEntry(["train"]), gpu_models=("H100",))).id
 

@@ -1,11 +1,11 @@
-"""Scheduler and hub are killed at random moments while jobs come and go: none is lost or doubled.
+"""Random kills of scheduler and Hub, while jobs come and go, lose or duplicate no job.
 
-The scheduler's two replicas and JupyterHub are processes, the API server is real, and kwok answers
-for the nodes; each worker ends by itself after some seconds. What was killed begins again as a fork
-of an interpreter that has imported it already, so that most kills meet something at work.
+The scheduler's two replicas and JupyterHub are processes, the API server is real, and kwok
+simulates the nodes. Each worker ends by itself after some seconds. A killed process restarts as a
+fork of an interpreter with its imports done, so that most kills hit a working process.
 
-``BENCHPOOL_KILLS=200`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
-of events.
+``BENCHPOOL_KILLS=200`` produces the figure of docs/performance.md. ``BENCHPOOL_SEED`` selects
+another course of events.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1800 + 60 * KILLS)]
 
 GAP_S = (0.2, 4.0)
-"""Between two kills: shorter than a restart as well as longer."""
+"""Interval between two kills, in seconds; shorter and longer than a restart."""
 AWAY_S = (0.0, 1.5)
-"""Until what was killed is started again."""
+"""Delay before a killed process is restarted, in seconds."""
 RUN_S = (0.5, 4.0)
 PATIENCE_S = 240.0
 
@@ -81,7 +81,7 @@ def submission(chance: random.Random) -> JobSubmission:
 
 @dataclass
 class Workers:
-    """Ends each pod some time after it began to run, in the place of its command."""
+    """Thread that ends each pod some time after its start, in place of its command."""
 
     access: Access
     namespace: str
@@ -92,7 +92,7 @@ class Workers:
     _ending: bool = False
 
     def see(self, pod: dict[str, Any]) -> None:
-        """Take note of a pod that runs."""
+        """Record a running pod."""
         uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
         if pod["status"].get("phase") == "Running" and uid not in self._known:
             self._known.add(uid)
@@ -101,7 +101,7 @@ class Workers:
                 self._change.notify()
 
     def run(self) -> None:
-        """End what is due, until it is told to end itself."""
+        """End pods when due, until the end is requested."""
         while True:
             with self._change:
                 wait = self._due[0][0] - time.monotonic() if self._due else None
@@ -112,7 +112,7 @@ class Workers:
                     continue
                 _, name = heapq.heappop(self._due)
             path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
-            with suppress(httpx.HTTPStatusError):  # paused and gone meanwhile
+            with suppress(httpx.HTTPStatusError):  # already paused and gone
                 self.access.patch(path, {"metadata": {"annotations": {"tests/exit": "0"}}})
 
     def end(self) -> None:
@@ -123,7 +123,7 @@ class Workers:
 
 @dataclass
 class Notebook:
-    """A person who starts and stops a server with a GPU all the time."""
+    """A user who starts and stops a GPU server continuously."""
 
     hub: KubeHub
     user: str
@@ -132,7 +132,7 @@ class Notebook:
 
     def run(self) -> None:
         while not self._enough.is_set():
-            with suppress(httpx.HTTPError, ValueError):  # the hub is away, or its proxy says so
+            with suppress(httpx.HTTPError, ValueError):  # the Hub is down, or its proxy reports so
                 self.hub.ask_server(self.user, gpus=1)
                 ready = self._within(20, lambda: bool((self._server() or {}).get("ready")))
                 self.started += ready
@@ -156,7 +156,7 @@ class Notebook:
 
 @dataclass
 class ForkedReplica(Replica):
-    """A replica that begins at once."""
+    """A replica that starts without import time."""
 
     forks: Forks
 
@@ -168,12 +168,12 @@ class ForkedReplica(Replica):
 
 @dataclass
 class ForkedHub(KubeHub):
-    """A Hub that begins at once when it is started again."""
+    """A Hub that restarts without import time."""
 
     forks: Forks | None = None
 
     def start_again(self) -> None:
-        """Start it as it was started at first."""
+        """Start the Hub as at first."""
         assert self.forks is not None
         self.process = self.forks.start(  # type: ignore[assignment]
             *("jupyterhub", "-f", str(self.folder / "config.py")),
@@ -186,7 +186,7 @@ class ForkedHub(KubeHub):
 
 @dataclass
 class Lab:
-    """A Hub and two replicas, each of which comes back when it was killed."""
+    """A Hub and two replicas, each restarted after a kill."""
 
     access: Access
     hub: ForkedHub
@@ -198,7 +198,7 @@ class Lab:
     _away: set[str] = field(default_factory=set)
 
     def kill(self, kind: str, away_s: float) -> bool:
-        """Kill the ``leader``, the ``standby`` or the ``hub``; say whether there was one."""
+        """Kill the ``leader``, the ``standby`` or the ``hub``; return whether there was one."""
         self._tend()
         if kind == "hub":
             return self._kill_hub(away_s)
@@ -213,14 +213,14 @@ class Lab:
         return True
 
     def leader(self) -> str:
-        """The replica that the API server has as the leader."""
+        """Return the name of the leading replica according to the API server."""
         group = "/apis/coordination.k8s.io/v1"
         path = f"{group}/namespaces/{self.site.namespace}/leases/benchpool-scheduler"
         holder = (self.access.find(path) or {}).get("spec", {}).get("holderIdentity", "")
         return str(holder).partition("-")[0]
 
     def settle(self) -> None:
-        """Wait until a leader answers; the rest may still be on its way."""
+        """Wait until a leader answers; other processes may still be starting."""
 
         def led() -> bool:
             self._tend()
@@ -229,7 +229,7 @@ class Lab:
         until(led)
 
     def whole(self) -> None:
-        """Wait until all that was killed is back."""
+        """Wait until all killed processes are back."""
         for timer in self._timers:
             timer.join()
         self.settle()
@@ -237,7 +237,7 @@ class Lab:
         until(lambda: all(one.serves(ADMIN_TOKEN) for one in self.replicas.values()))
 
     def _tend(self) -> None:
-        """Start what has ended by itself, as a kubelet does: a leader that lost its lease."""
+        """Restart ended processes, as a kubelet does for a leader without lease."""
         for name, one in list(self.replicas.items()):
             if one.process.poll() is not None and name not in self._away:
                 self._start(name)
@@ -259,7 +259,7 @@ class Lab:
         return True
 
     def _start_hub(self) -> None:
-        with suppress(AssertionError):  # killed before it was up
+        with suppress(AssertionError):  # killed before it was ready
             self.hub.start_again()
 
     def _start(self, name: str) -> None:
@@ -276,7 +276,7 @@ class Lab:
 
 
 def _holds_the_pool(replica: Replica) -> bool:
-    """Say whether questions come to a leader by a replica: who has no token is told so by it."""
+    """Return whether a replica reaches a leader, which rejects a request without a token."""
     try:
         return direct.get(f"{replica.url}/api/v1/jobs").status_code == 401
     except httpx.HTTPError:
@@ -285,7 +285,7 @@ def _holds_the_pool(replica: Replica) -> bool:
 
 @pytest.fixture
 def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]:
-    """A Hub and two replicas that answer at one address."""
+    """Yield a Hub and two replicas that answer at one address."""
     namespace = f"kills-{secrets.token_hex(4)}"
     about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     access.create("/api/v1/namespaces", about)
@@ -315,14 +315,14 @@ def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]
 
 
 def person(lab: Lab, name: str) -> Client:
-    """A client with a token that the hub made."""
+    """Return a client with a token created by the Hub."""
     lab.hub.add_user(name)
     token = lab.hub.api("POST", f"users/{name}/tokens", json={}).json()["token"]
     return Client(Credentials(lab.url, token), patience_s=PATIENCE_S)
 
 
 def jobs(lab: Lab) -> list[dict[str, Any]]:
-    """All TrainingJobs of the API server."""
+    """Return all TrainingJobs of the API server."""
     path = f"/apis/benchpool.io/v1/namespaces/{lab.site.namespace}/trainingjobs"
     return list(lab.access.get(path)["items"])
 
@@ -331,7 +331,7 @@ def all_ended(lab: Lab) -> bool:
     return all(one.get("status", {}).get("state") in ENDED for one in jobs(lab))
 
 
-def test_no_job_is_lost_or_doubled_when_scheduler_and_hub_are_killed_at_random(lab: Lab) -> None:
+def test_random_kills_do_not_lose_or_duplicate_jobs(lab: Lab) -> None:
     print(f"seed {SEED}")
     seeds = itertools.count(SEED)
     senders = [
@@ -362,7 +362,7 @@ def test_no_job_is_lost_or_doubled_when_scheduler_and_hub_are_killed_at_random(l
         for sender in senders:
             sender.end(4 * PATIENCE_S)
         notebook.end()
-        with suppress(AssertionError):  # what has not ended is told below
+        with suppress(AssertionError):  # unfinished jobs are reported below
             until(lambda: all_ended(lab), seconds=180)
         accepted = {key: id_ for sender in senders for key, id_ in sender.sent.items()}
         found = Outcome.of(accepted, jobs(lab), record.complete())
@@ -375,10 +375,10 @@ def test_no_job_is_lost_or_doubled_when_scheduler_and_hub_are_killed_at_random(l
 
 
 def _nothing_is_held(lab: Lab) -> None:
-    """The last server ends, and its lease with it."""
+    """Stop the last server and check that its lease ends."""
 
     def ended() -> bool:
-        # Asked until it has ended, as a person would; what the Hub answered is told on a failure.
+        # Stop requests are repeated until the server has ended. The Hub's answers are printed.
         if (server := lab.hub.server("jemma")) is not None and server["pending"] != "stop":
             answer = lab.hub.stop_server("jemma")
             print(f"{server} is asked to end: {answer.status_code} {answer.text}")

@@ -1,4 +1,4 @@
-"""Jobs over HTTP and by kubectl, on an API server; outcomes are read from that alone."""
+"""Jobs over HTTP and by kubectl on an API server; all outcomes are read from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(access: Access, site: Site, name: str) -> dict[str, Any]:
     return access.get(f"{JOBS.format(site.namespace)}/{name}")
 
 
-def test_a_job_sent_over_http_runs_on_a_node_and_outlives_the_scheduler(
+def test_job_sent_over_http_survives_scheduler_restart(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     first = site.started()
@@ -56,7 +56,7 @@ def test_a_job_sent_over_http_runs_on_a_node_and_outlives_the_scheduler(
     assert len(pods(access, site, job.id)) <= 1
 
 
-def test_a_gang_stays_in_one_rack_and_what_does_not_fit_there_is_refused(
+def test_gang_stays_in_one_rack_or_is_rejected(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -68,7 +68,7 @@ def test_a_gang_stays_in_one_rack_and_what_does_not_fit_there_is_refused(
     assert {pod["spec"]["nodeName"] for pod in found} == set(nodes[:2])
 
 
-def test_a_job_applied_with_kubectl_goes_through_the_same_checks(
+def test_job_applied_with_kubectl_is_checked(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -90,7 +90,7 @@ def test_a_job_applied_with_kubectl_goes_through_the_same_checks(
     assert pod["metadata"]["name"].startswith("bp-")
 
 
-def test_workers_and_priority_say_the_same_at_the_object_and_over_http(
+def test_workers_and_priority_match_in_object_and_http(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -141,7 +141,7 @@ def claim(name: str, user: str, mode: str) -> dict[str, Any]:
     }
 
 
-def test_a_job_that_names_a_folder_mounts_its_users_home_where_many_pods_may(
+def test_job_with_folder_mounts_shared_home(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     claims = f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims"
@@ -160,7 +160,7 @@ def test_a_job_that_names_a_folder_mounts_its_users_home_where_many_pods_may(
     assert mounted == {"susan": ["home-of-susan"], "joe": []}
 
 
-def test_why_a_job_waits_is_said_at_its_object(
+def test_job_object_shows_waiting_reason(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -176,7 +176,7 @@ def test_why_a_job_waits_is_said_at_its_object(
     assert "Waits for 1 GPU: 0 of 12 are free" in reason["text"]
 
 
-def test_settings_are_objects_that_are_followed_all_or_nothing(
+def test_settings_objects_apply_completely_or_not(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -190,7 +190,7 @@ def test_settings_are_objects_that_are_followed_all_or_nothing(
     access.patch(f"{path}/susan", {"spec": {"quota": 8, "parent": "nobody"}})
     settings = "/apis/benchpool.io/v1/poolsettings/default"
     access.wait(settings, lambda it: in_force(it) == "False")
-    project = access.wait(f"{path}/susan", lambda it: in_force(it) == "False")  # written after
+    project = access.wait(f"{path}/susan", lambda it: in_force(it) == "False")  # written later
     (condition,) = project["status"]["conditions"]
     assert "has the parent 'nobody', which is no project" in condition["message"]
     assert quota(replica, "susan") == 6
@@ -200,7 +200,7 @@ def test_settings_are_objects_that_are_followed_all_or_nothing(
     until(lambda: quota(replica, "susan") == 8)
 
 
-def test_what_is_applied_over_http_becomes_objects_and_they_say_how_they_stand(
+def test_configuration_over_http_becomes_objects_with_status(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     replica = site.started()
@@ -231,7 +231,7 @@ pools:
     assert again.client("susan").job(job.id).job.project == "Vision Lab"
 
 
-def test_projects_and_pools_show_how_they_stand_and_are_written_on_change_alone(
+def test_project_and_pool_status_is_written_on_change_only(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     path = "/apis/benchpool.io/v1/projects"
@@ -293,9 +293,7 @@ def in_force(settings: dict[str, Any]) -> str:
     return next((str(one["status"]) for one in conditions if one["type"] == "InForce"), "")
 
 
-def test_jobs_wait_for_a_cordoned_node_and_start_when_it_is_back(
-    access: Access, site: Site, nodes: tuple[str, ...]
-) -> None:
+def test_jobs_wait_for_cordoned_node(access: Access, site: Site, nodes: tuple[str, ...]) -> None:
     for name in nodes:
         access.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
     replica = site.started()
@@ -307,7 +305,7 @@ def test_jobs_wait_for_a_cordoned_node_and_start_when_it_is_back(
     assert pod["spec"]["nodeName"] == nodes[1]
 
 
-def test_a_lease_whose_object_is_deleted_comes_back_only_where_its_server_is(
+def test_deleted_lease_is_restored_for_running_server_only(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     people = (Person("susan", servers=("",)), Person("joe"), Person("ada", admin=True))
@@ -327,10 +325,10 @@ def test_a_lease_whose_object_is_deleted_comes_back_only_where_its_server_is(
         replica.kill()
 
 
-def test_a_job_tries_other_nodes_than_the_one_that_did_not_take_it(
+def test_job_avoids_node_after_failed_admission(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
-    let_pods_in(access, nodes, 0)  # of which the scheduler knows nothing
+    let_pods_in(access, nodes, 0)  # unknown to the scheduler
     replica = site.started()
     client = replica.client("susan")
     job = client.submit(command(gpus=4))

@@ -1,4 +1,4 @@
-"""Services on a cluster: the gate asks pods where they are, whichever scheduler is asked."""
+"""Services on a cluster: the gate forwards requests to the pods through either scheduler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABELS = {"app.kubernetes.io/component": "scheduler"}
 
 @contextmanager
 def program() -> Iterator[tuple[int, list[str]]]:
-    """Answer as a program in a pod would; yield its port, and who it was told has asked."""
+    """Answer as a program in a pod would; yield its port and the forwarded user names."""
     askers: list[str] = []
 
     class Answers(BaseHTTPRequestHandler):
@@ -37,7 +37,7 @@ def program() -> Iterator[tuple[int, list[str]]]:
             self.wfile.write(f"{self.path} at {self.headers['Host']}".encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -51,7 +51,7 @@ def program() -> Iterator[tuple[int, list[str]]]:
 
 
 def pod_of(access: Access, site: Site, job: str, attempt: int) -> dict[str, Any]:
-    """Wait until the pod of an attempt runs, and let it be where our program answers."""
+    """Wait until the pod of an attempt runs, and place it at the test program's address."""
 
     def look() -> list[dict[str, Any]]:
         return [
@@ -86,11 +86,11 @@ def asked(replica: Replica, person: str = "susan") -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def test_requests_reach_the_pod_by_either_scheduler_after_a_new_leader_and_on_a_new_node(
+def test_requests_reach_pod_after_leader_and_node_change(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
     words = ",".join(f"{name}={value}" for name, value in LABELS.items())
-    # So long a lease that none is lost on a slow machine: the leader ends in good order.
+    # A lease long enough for a slow machine: the leader ends in good order.
     site.more = {**site.more, "BENCHPOOL_POD_LABELS": words, "BENCHPOOL_LEADER_LEASE_S": "60"}
     leader = site.started("first")
     standby = site.start("second")

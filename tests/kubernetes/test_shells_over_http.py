@@ -1,7 +1,7 @@
-"""``benchpool shell`` at a service on a cluster: by a worker's agent, for the job's owner alone.
+"""``benchpool shell`` on a cluster: through a worker's agent, for the job's owner only.
 
-The API server, the service, the agent with its supervisor and the terminal are real; the agent runs
-beside the node that kwok answers for.
+The API server, the service, the agent with its supervisor and the terminal are real. The agent runs
+outside the node, which kwok simulates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SLEEPER = JobSubmission(entry=CommandEntry(["sh", "-c", "echo up; exec sleep 360
 
 @pytest.fixture
 def replica(site: Site) -> Replica:
-    """The one replica of the service."""
+    """Return the only replica of the service."""
     return site.started()
 
 
@@ -37,7 +37,7 @@ def replica(site: Site) -> Replica:
 def job(
     access: Access, site: Site, replica: Replica, tmp_path: Path, nodes: tuple[str, ...]
 ) -> Iterator[str]:
-    """A running job of susan's, whose agent does as its pod's Secret tells."""
+    """Yield a running job of susan, with an agent configured by its pod's Secret."""
     susan = replica.client("susan")
     id_ = susan.submit(SLEEPER).id
     running(access, site, id_)
@@ -58,12 +58,12 @@ def variables(replica: Replica, person: str) -> dict[str, str]:
     return shells_of_people.environ(replica.url, person)
 
 
-def test_the_terminal_of_the_owner_becomes_one_in_the_worker(replica: Replica, job: str) -> None:
+def test_shell_opens_in_worker_for_owner(replica: Replica, job: str) -> None:
     with shells_of_people.begun(variables(replica, "susan"), job) as terminal:
         terminal.type(b'echo "<$BENCHPOOL_JOB_ID $BENCHPOOL_ATTEMPT>"\n')
         terminal.until(f"<{job} 1>".encode())
         shells_of_people.obeys(terminal)
-        terminal.type(b"\x1c")  # Ctrl-\ ends what catches Ctrl-C
+        terminal.type(b"\x1c")  # Ctrl-\ ends a program that catches Ctrl-C
         terminal.type(b"exit 7\n")
         assert terminal.end() == 7
     assert b"benchpool: The shell has ended." in terminal.printed
@@ -71,9 +71,7 @@ def test_the_terminal_of_the_owner_becomes_one_in_the_worker(replica: Replica, j
     assert (told.actor, told.target, told.outcome) == ("susan", job, "done")
 
 
-def test_an_administrator_is_refused_and_everybody_else_finds_no_such_job(
-    replica: Replica, job: str
-) -> None:
+def test_shell_is_rejected_for_administrator_and_other_users(replica: Replica, job: str) -> None:
     said = shells_of_people.refused(variables(replica, "ada"), job)
     assert "only susan may open a shell in it" in said
     assert "only susan" not in shells_of_people.refused(variables(replica, "joe"), job)
@@ -81,7 +79,7 @@ def test_an_administrator_is_refused_and_everybody_else_finds_no_such_job(
     assert {it.outcome for it in told} <= {"refused"}
 
 
-def test_it_ends_with_the_job(replica: Replica, job: str) -> None:
+def test_shell_ends_with_job(replica: Replica, job: str) -> None:
     with shells_of_people.begun(variables(replica, "susan"), job) as terminal:
         replica.client("susan").cancel(job, "enough")
         assert terminal.end() == 1

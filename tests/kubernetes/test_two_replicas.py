@@ -1,4 +1,4 @@
-"""One replica leads: another takes over when it is lost, and nothing is started twice."""
+"""One replica leads; another takes over after its loss, and nothing starts twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(**more: Any) -> JobSubmission:
 
 
 def attempts(access: Access, site: Site) -> Counter[str]:
-    """Return how many Jobs each job has had, as the API server knows them."""
+    """Return the number of Jobs that each job has had, according to the API server."""
     path = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
     return Counter(
         one["metadata"]["labels"]["benchpool.io/job"] for one in access.get(path)["items"]
@@ -34,7 +34,7 @@ def attempts(access: Access, site: Site) -> Counter[str]:
 
 
 def began(access: Access, site: Site) -> Counter[str]:
-    """Return how many pods of each job have been given a node."""
+    """Return the number of pods of each job that have been bound to a node."""
     items = access.get(f"/api/v1/namespaces/{site.namespace}/pods")["items"]
     return Counter(
         one["metadata"]["labels"]["benchpool.io/job"] for one in items if "nodeName" in one["spec"]
@@ -56,7 +56,7 @@ def all_running(replica: Replica, jobs: list[str]) -> None:
 
 @pytest.fixture
 def both(site: Site, nodes: tuple[str, ...]) -> tuple[Replica, Replica]:
-    """The leader and a replica that stands by."""
+    """Return the leader and a standby replica."""
     return leader_and_standby(site)
 
 
@@ -68,7 +68,7 @@ def leader_and_standby(site: Site) -> tuple[Replica, Replica]:
     return leader, standby
 
 
-def test_the_standby_is_alive_and_hands_on_what_it_is_asked(
+def test_standby_forwards_requests(
     access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -83,10 +83,10 @@ def test_the_standby_is_alive_and_hands_on_what_it_is_asked(
     assert (leader.leads(), standby.leads()) == (True, False)
 
 
-def test_a_leader_that_ends_in_good_order_is_followed_at_once(
+def test_orderly_leader_exit_hands_over_without_delay(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:
-    # So long a lease that a standby which waits for its end is seen on any machine.
+    # A long lease: a standby that waited for its end would be noticed on any machine.
     site.more = {**site.more, "BENCHPOOL_LEADER_LEASE_S": "60"}
     leader, standby = leader_and_standby(site)
     job = leader.client("susan").submit(command())
@@ -97,7 +97,7 @@ def test_a_leader_that_ends_in_good_order_is_followed_at_once(
     assert attempts(access, site) == {job.id: 1}
 
 
-def test_a_leader_that_was_stopped_and_goes_on_ends_and_starts_nothing_twice(
+def test_resumed_leader_exits_and_starts_nothing_twice(
     access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -111,12 +111,12 @@ def test_a_leader_that_was_stopped_and_goes_on_ends_and_starts_nothing_twice(
     again = site.started("first-again")
     assert not again.leads()
     every = [*before, *between]
-    # What it was about to write when it was stopped may be written when it goes on, and what it had
-    # half made is given back: behind a gate.
+    # A write that was pending at the stop may still happen afterwards. Its unfinished objects stay
+    # behind a gate and are removed.
     until(lambda: began(access, site) == dict.fromkeys(every, 1))
 
 
-def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
+def test_leader_kills_do_not_lose_or_duplicate_jobs(
     access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -129,13 +129,13 @@ def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
         until(standby.serves)
     all_running(leader, accepted)
     assert began(access, site) == dict.fromkeys(accepted, 1)
-    # Each leader goes on with the audit trail of the one before it.
+    # Each leader continues the audit trail of the previous leader.
     sent = leader.client("ada").audit(action="submit").records
     assert [it.target for it in reversed(sent)] == accepted
     assert leader.client("ada").verify_audit().ok
 
 
-def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
+def test_jobs_survive_api_server_outage(
     plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
 ) -> None:
     leader, standby = both
@@ -162,7 +162,7 @@ def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
 
 
 def submitted(replica: Replica) -> str:
-    """Submit a job, again while the pool is on its way from one replica to another."""
+    """Submit a job, with retries while the lease moves between replicas."""
 
     def once() -> str:
         try:

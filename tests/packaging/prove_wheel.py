@@ -1,9 +1,11 @@
-"""Install the built wheel into an empty environment and show that it is whole.
+"""Install the built wheel into an empty environment and check that it is complete.
 
-Usage: ``python tests/packaging/prove_wheel.py DIST``. Writes what is in it, and the hashes, beside
-it (``images/bills.py``). Exits 1 with a sentence when the front end,
-the server extension's switch or the Hub's configuration is missing, when there is more in the wheel
-than the product, or JupyterLab does not list the extension as enabled.
+Usage: ``python tests/packaging/prove_wheel.py DIST``. Writes the bills of materials and the hashes
+beside it (``images/bills.py``). Exits 1 with a message if one of these holds:
+
+- The front end, the server extension's switch or the Hub's configuration is missing.
+- The wheel contains files that are not part of the product.
+- JupyterLab does not list the extension as enabled.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ NEEDED = (
 FOR_TESTS = re.compile(
     r"^\s*(from|import) (benchpool_support|pytest|hypothesis|playwright)\b", re.MULTILINE
 )
-"""What only scaffolding of tests imports."""
+"""Imports that only test scaffolding contains."""
 PRODUCT = ("benchpool/", "benchpool_scheduler/", "benchpool_spawner/", "benchpool-")
-"""Everything in the wheel lies below one of these; what only tests need lies nowhere in it."""
+"""Prefixes of all files in the wheel. Test support has none of them."""
 
 
 def missing_parts(wheel: Path) -> list[str]:
-    """Return what the wheel lacks, by name."""
+    """Return the names of the parts that the wheel lacks."""
     archive = zipfile.ZipFile(wheel)
     names = archive.namelist()
     lacking = [part for part in NEEDED if not any(name.endswith(part) for name in names)]
@@ -53,13 +55,13 @@ def missing_parts(wheel: Path) -> list[str]:
 
 
 def bundled() -> set[str]:
-    """Return the packages that the front end brings along; the rest comes from JupyterLab."""
+    """Return the packages that the front end bundles; JupyterLab provides the rest."""
     needed = json.loads((ROOT / "extension" / "package.json").read_text())["dependencies"]
     return {name for name in needed if not name.startswith(("@jupyterlab/", "@lumino/", "react"))}
 
 
 def licensed(archive: zipfile.ZipFile) -> set[str]:
-    """Return the packages whose licence is in the wheel beside the built front end."""
+    """Return the packages with a licence beside the built front end in the wheel."""
     listed = [each for each in archive.namelist() if each.endswith("third-party-licenses.json")]
     return {
         package["name"] for each in listed for package in json.loads(archive.read(each))["packages"]
@@ -67,14 +69,14 @@ def licensed(archive: zipfile.ZipFile) -> set[str]:
 
 
 def installed_listing(wheel: Path, folder: Path) -> str:
-    """Install the wheel into a new environment; return what JupyterLab lists."""
+    """Install the wheel into a new environment and return JupyterLab's list of extensions."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     constraints = ROOT / "constraints.txt"
     pip = [str(python), "-m", "pip", "install", "-q", "-c", str(constraints), str(wheel)]
     subprocess.run(pip, check=True)
     subprocess.run([str(folder / "bin" / "benchpool"), "--version"], check=True)
-    # `jupyter` finds its verbs on the path: only those of the new environment are meant.
+    # `jupyter` finds its subcommands on PATH; it must find those of the new environment only.
     environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.defpath}"}
     listing = subprocess.run(
         ["jupyter", "labextension", "list"],
@@ -88,7 +90,7 @@ def installed_listing(wheel: Path, folder: Path) -> str:
 
 
 def main(dist: Path) -> int:
-    """Prove the one wheel in ``dist``; return the exit status."""
+    """Check the one wheel in ``dist`` and return the exit status."""
     (wheel,) = dist.glob("benchpool-*.whl")
     lacking = missing_parts(wheel)
     if lacking:

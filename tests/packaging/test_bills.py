@@ -1,4 +1,4 @@
-"""What a release says of itself: its packages, and the hashes of its files."""
+"""Bills of materials and hashes of a release."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release: a file that stands for the wheel, and what is written beside it."""
+    """Return a release: a stand-in for the wheel, with bills and hashes beside it."""
     folder = tmp_path_factory.mktemp("dist")
     (folder / "benchpool-0.1.0.whl").write_bytes(b"a wheel")
     script = ROOT / "images" / "bills.py"
-    # `make build` checks the same bill against its schema, which takes most of the time.
+    # `make build` validates the same bill against its schema, which takes most of the time.
     command = [sys.executable, str(script), str(folder), sys.executable, "--no-validate"]
     subprocess.run(command, check=True)
     return folder
@@ -34,7 +34,7 @@ def bill(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_every_python_package_stands_in_its_bill_with_its_version(dist: Path) -> None:
+def test_bill_lists_python_packages_with_versions(dist: Path) -> None:
     listed = {
         (one["name"].lower(), one["version"])
         for one in bill(dist / "sbom-python.cdx.json")["components"]
@@ -43,7 +43,7 @@ def test_every_python_package_stands_in_its_bill_with_its_version(dist: Path) ->
         assert (name, importlib.metadata.version(name)) in listed
 
 
-def test_every_package_of_the_proxy_stands_in_its_bill_with_its_hash(dist: Path) -> None:
+def test_bill_lists_proxy_packages_with_hashes(dist: Path) -> None:
     lock = json.loads((ROOT / "images/proxy/package-lock.json").read_text())["packages"]
     wanted = {
         (path.rpartition("node_modules/")[2], one["version"]) for path, one in lock.items() if path
@@ -53,14 +53,14 @@ def test_every_package_of_the_proxy_stands_in_its_bill_with_its_hash(dist: Path)
     assert all(one["hashes"][0]["alg"] == "SHA-512" for one in components)
 
 
-def test_what_the_front_end_brings_along_stands_in_its_bill(dist: Path) -> None:
+def test_bill_lists_front_end_packages(dist: Path) -> None:
     wanted = json.loads((ROOT / "extension/package.json").read_text())["dependencies"]
     components = bill(dist / "sbom-front-end.cdx.json")["components"]
     assert set(wanted) <= {one["name"] for one in components}
     assert all(one["hashes"] for one in components)
 
 
-def test_the_hashes_are_checked_by_the_systems_own_program(dist: Path) -> None:
+def test_hashes_are_checked_by_sha256sum(dist: Path) -> None:
     check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(check, cwd=dist, capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 4), done.stderr

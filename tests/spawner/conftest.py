@@ -1,4 +1,4 @@
-"""What tests of spawners share that need no Hub."""
+"""Fixtures of the spawner tests that need no Hub."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is asked here, but KubeSpawner wants to know whom it would ask."""
+    """Provide a kubeconfig, which KubeSpawner needs even without requests."""
     nowhere = {
         "apiVersion": "v1",
         "kind": "Config",

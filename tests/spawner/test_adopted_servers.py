@@ -1,4 +1,4 @@
-"""A restarted Hub knows its servers again, and takes no other process for one of them."""
+"""A restarted Hub adopts its running servers and no other process."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def spawner(state: dict[str, Any]) -> LocalGPUSpawner:
-    """A spawner of a Hub that has just started."""
+    """Return a spawner of a Hub that has just started."""
     fresh = LocalGPUSpawner()
     fresh.load_state(state)
     return fresh
 
 
-async def test_a_server_that_runs_on_is_found_again(process: subprocess.Popen[bytes]) -> None:
+async def test_running_server_is_adopted(process: subprocess.Popen[bytes]) -> None:
     state = {
         "pid": process.pid,
         "process": process_identity.identity(process.pid),
@@ -48,40 +48,40 @@ async def test_a_server_that_runs_on_is_found_again(process: subprocess.Popen[by
     assert found.get_state() == state
 
 
-async def test_another_process_with_its_number_is_not_taken_for_it(
+async def test_reused_pid_is_not_adopted(
     process: subprocess.Popen[bytes],
 ) -> None:
     known = f"{process_identity.boot_id()}:{process.pid}:1"
     found = spawner({"pid": process.pid, "process": known, "benchpool": GPUS})
     assert await found.poll() == 0
     assert found.pid == 0
-    # The lease is not forgotten with the process: it is still to be given back.
+    # The lease is kept after the process is gone: it still has to be released.
     assert found.get_state()["benchpool"] == GPUS
 
 
-async def test_one_that_ended_and_was_not_buried_has_ended(
+async def test_zombie_counts_as_ended(
     process: subprocess.Popen[bytes],
 ) -> None:
     known = process_identity.identity(process.pid)
     process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # now a zombie
     found = spawner({"pid": process.pid, "process": known})
     assert await found.poll() == 0
 
 
-def test_servers_inherit_what_is_on_the_list_and_nothing_else() -> None:
+def test_servers_inherit_only_listed_variables() -> None:
     assert LocalGPUSpawner().env_keep == list(INHERITED)
     assert not [name for name in INHERITED if "TOKEN" in name or "BENCHPOOL" in name]
 
 
-def test_settings_of_jupyterhubs_own_spawner_stay_in_force() -> None:
+def test_settings_of_jupyterhub_spawner_stay_in_force() -> None:
     config = Config({"SimpleLocalProcessSpawner": {"home_dir_template": "/homes/{username}"}})
     assert LocalGPUSpawner(config=config).home_dir_template == "/homes/{username}"
     assert issubclass(LocalGPUSpawner, SimpleLocalProcessSpawner)
 
 
 class Database:
-    """What the Hub has of a server, and what it has written down of that."""
+    """The Hub's record of a server, and the states that it has saved."""
 
     server = None
 
@@ -97,7 +97,7 @@ class Database:
 async def started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[LocalGPUSpawner]:
-    """A server that was just started, of which the Hub has not written down the process."""
+    """Yield a server that has just started and whose process the Hub has not saved."""
     inherited = {"PATH": os.environ["PATH"]}
     monkeypatch.setattr(SimpleLocalProcessSpawner, "get_env", lambda _: dict(inherited))
     monkeypatch.setattr(SimpleLocalProcessSpawner, "get_args", lambda _: ["600"])
@@ -111,7 +111,7 @@ async def started(
     one.proc.wait()
 
 
-async def test_of_a_hub_killed_amid_a_start_the_server_ends_before_its_gpus_are_given_back(
+async def test_server_of_interrupted_start_ends_before_release(
     started: LocalGPUSpawner,
 ) -> None:
     written = started.orm_spawner.written
@@ -125,7 +125,7 @@ async def test_of_a_hub_killed_amid_a_start_the_server_ends_before_its_gpus_are_
     assert not {"pid", "process"} & set(kept)
 
 
-async def test_a_start_that_was_written_down_runs_on(started: LocalGPUSpawner) -> None:
+async def test_saved_start_keeps_running(started: LocalGPUSpawner) -> None:
     found = spawner(started.get_state())
     assert await found.poll() is None
     assert started.proc.poll() is None
@@ -147,7 +147,7 @@ subprocess.Popen(["touch", sys.argv[2]], preexec_fn=unless_alone(prepare))
 """
 
 
-def test_a_server_whose_hub_dies_before_it_has_begun_does_not_begin(tmp_path: Path) -> None:
+def test_server_does_not_begin_after_hub_death(tmp_path: Path) -> None:
     forked, began = tmp_path / "forked", tmp_path / "began"
     hub = subprocess.Popen([sys.executable, "-c", HUB, str(forked), str(began)])
     until(forked.exists)

@@ -1,4 +1,4 @@
-"""A start waits while its server works at it, by no clock; that it ended is news at once."""
+"""A start waits while its server works, without a fixed timeout, and notices its exit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIET_S = 90.0
 
 
 class Machine:
-    """Time, and the processor time that a start gets in it; it answers after some looks."""
+    """Simulated time and the processor time that a start gets; it answers after some looks."""
 
     def __init__(self, *used_s: float) -> None:
         self._used_s, self.now = list(used_s), 0.0
@@ -42,7 +42,7 @@ class Machine:
         )
 
 
-async def test_a_start_that_gets_some_processor_time_is_waited_for() -> None:
+async def test_start_using_processor_is_awaited() -> None:
     machine = Machine(*range(1, 30))
     assert await machine.waited()
     assert machine.now > 25 * QUIET_S
@@ -53,7 +53,7 @@ async def test_a_start_that_gets_some_processor_time_is_waited_for() -> None:
     [[3.0] * 9, [0.0] * 9, [0.1 * n for n in range(9)], [200.0 + 50 * n for n in range(9)]],
     ids=["it stopped", "it never began", "it only waits", "it turns in circles"],
 )
-async def test_one_at_which_nothing_is_at_work_is_given_up(used_s: list[float]) -> None:
+async def test_idle_start_times_out(used_s: list[float]) -> None:
     machine = Machine(*used_s)
     with pytest.raises(NothingHappens):
         await machine.waited()
@@ -61,7 +61,7 @@ async def test_one_at_which_nothing_is_at_work_is_given_up(used_s: list[float]) 
 
 
 class Server:
-    """What the Hub knows of where a server is; it answers when it is let."""
+    """The Hub's server record; it answers when the test allows it."""
 
     def __init__(self, answers: asyncio.Event) -> None:
         self.ip, self.port, self._answers, self.asked = "", 0, answers, 0
@@ -73,7 +73,7 @@ class Server:
 
 
 class Plain(LocalGPUSpawner):
-    """A spawner that is told where its server is."""
+    """A spawner with a given server address."""
 
     server: Any = None
 
@@ -99,16 +99,16 @@ def runs(program: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", program]
 
 
-async def test_that_a_server_ended_is_told_at_once_with_its_exit_code(spawner: Any) -> None:
+async def test_server_exit_is_reported_with_exit_code(spawner: Any) -> None:
     spawner.cmd = runs("raise SystemExit(7)")
-    async with asyncio.timeout(120):  # of a day that it would be waited for
+    async with asyncio.timeout(120):  # far below the start timeout of one day
         with pytest.raises(
             StartRefused, match=r"ended \(exit code 7\) before it .*Start it again; "
         ):
             await spawner.start()
 
 
-async def test_one_that_does_nothing_is_given_up_with_a_sentence(spawner: Any) -> None:
+async def test_idle_server_start_is_refused_with_reason(spawner: Any) -> None:
     spawner.cmd, spawner.quiet_timeout = runs("import time; time.sleep(100)"), 1.0
     with pytest.raises(StartRefused, match="did not answer, and did nothing for 1 s"):
         await spawner.start()
@@ -116,7 +116,7 @@ async def test_one_that_does_nothing_is_given_up_with_a_sentence(spawner: Any) -
 
 @pytest.fixture
 async def starting(spawner: Any) -> AsyncIterator[asyncio.Task[Any]]:
-    """A start that waits for the first answer."""
+    """Yield a start that waits for the first answer."""
     spawner.cmd = runs("import time; time.sleep(100)")
     task = asyncio.create_task(spawner.start())
     await until_async(lambda: "pid" in spawner.orm_spawner.state)
@@ -126,23 +126,21 @@ async def starting(spawner: Any) -> AsyncIterator[asyncio.Task[Any]]:
 
 
 def restarted(spawner: Any) -> Any:
-    """The same server as a Hub that is started now takes it up."""
+    """Return the same server as a restarted Hub loads it."""
     later: Any = Plain(quiet_timeout=spawner.quiet_timeout)
     later.server, later.user, later.orm_spawner = spawner.server, spawner.user, spawner.orm_spawner
     later.load_state(spawner.orm_spawner.written[-1])
     return later
 
 
-async def test_a_hub_that_is_started_before_the_answer_waits_for_it_too(
-    spawner: Any, starting: asyncio.Task[Any]
-) -> None:
+async def test_restarted_hub_awaits_first_answer(spawner: Any, starting: asyncio.Task[Any]) -> None:
     written = spawner.orm_spawner.written[-1]
     assert (written["pid"], written["process"]) == (spawner.pid, identity(spawner.pid))
     assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
     later = restarted(spawner)
     told = asyncio.create_task(later.poll())
     await until_async(lambda: spawner.server.asked == 2)
-    assert await later.poll() is None  # who asks again, to stop it, does not wait
+    assert await later.poll() is None  # a second poll, before a stop, does not wait
     assert not told.done()
     spawner.answers.set()
     assert await told is None
@@ -151,23 +149,21 @@ async def test_a_hub_that_is_started_before_the_answer_waits_for_it_too(
     assert await restarted(spawner).poll() is None
 
 
-async def test_such_a_hub_is_told_at_once_that_the_server_ended(
-    spawner: Any, starting: asyncio.Task[Any]
-) -> None:
+async def test_restarted_hub_notices_server_exit(spawner: Any, starting: asyncio.Task[Any]) -> None:
     told = asyncio.create_task(restarted(spawner).poll())
     spawner.proc.kill()
-    async with asyncio.timeout(120):  # of a day that it would be waited for
+    async with asyncio.timeout(120):  # far below the start timeout of one day
         assert await told is not None
         with pytest.raises(StartRefused):
             await starting
 
 
 @pytest.mark.usefixtures("starting")
-async def test_such_a_hub_gives_up_a_server_that_does_nothing_and_stops_it(spawner: Any) -> None:
+async def test_restarted_hub_stops_idle_server(spawner: Any) -> None:
     spawner.quiet_timeout = 1.0
     later = restarted(spawner)
     async with asyncio.timeout(120):
         assert await later.poll() == 1
-    assert await later.poll() is None  # it still runs: the Hub stops it
+    assert await later.poll() is None  # it still runs; the Hub then stops it
     await later.stop()
     assert await later.poll() is not None

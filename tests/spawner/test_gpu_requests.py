@@ -1,4 +1,4 @@
-"""What a pod asks for is found wherever it is written, and nothing passes the lease."""
+"""GPU requests of a pod are found wherever they are written; none bypasses the lease."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_requests_are_found_in_every_container(
 
 
 @pytest.mark.parametrize("count", ["half", "0.5", "-1", True, None, "١"])
-def test_a_number_of_gpus_that_cannot_be_read_is_refused(count: object) -> None:
+def test_invalid_gpu_count_is_rejected(count: object) -> None:
     with pytest.raises(InvalidInput, match="whole numbers"):
         gpu_requests(pod(container(limits={GPU_RESOURCE: count})), KINDS)
 
 
-def test_limit_and_request_must_be_the_same() -> None:
+def test_different_limit_and_request_are_rejected() -> None:
     both = container(limits={GPU_RESOURCE: 2}, requests={GPU_RESOURCE: 1})
     with pytest.raises(InvalidInput, match="both numbers must be the same"):
         gpu_requests(pod(both), KINDS)
@@ -88,7 +88,7 @@ def test_limit_and_request_must_be_the_same() -> None:
         (0, GpuSettings(gpus=2), [], GpuRequest(0)),
     ],
 )
-def test_the_wish_follows_choice_profile_and_settings(
+def test_gpu_request_follows_choice_profile_and_settings(
     chosen: int | None, settings: GpuSettings, requests: list[ContainerGpus], expected: GpuRequest
 ) -> None:
     assert gpu_request_of(chosen, (), settings, requests) == expected
@@ -108,7 +108,7 @@ def test_the_wish_follows_choice_profile_and_settings(
         ),
     ],
 )
-def test_contradictions_are_refused_in_words(
+def test_contradictory_gpu_requests_are_rejected(
     chosen: int | None,
     settings: GpuSettings,
     requests: list[ContainerGpus],
@@ -118,7 +118,7 @@ def test_contradictions_are_refused_in_words(
         gpu_request_of(chosen, (), settings, requests)
 
 
-def test_models_are_those_that_both_user_and_profile_accept() -> None:
+def test_models_are_common_to_user_and_profile() -> None:
     profile = GpuSettings(gpus=1, models=("A100", "H100"))
     assert gpu_request_of(None, ("H100",), profile, []).models == ("H100",)
     with pytest.raises(Refused, match="choose one of its models"):
@@ -139,7 +139,7 @@ CONTAINERS = st.builds(
     st.lists(CONTAINERS, max_size=2),
     st.sampled_from([(GpuRequest(), None), (GpuRequest(1), "l"), (GpuRequest(2, MIG), "l")]),
 )
-def test_a_pod_that_passes_has_exactly_the_gpus_of_its_lease(
+def test_accepted_pod_has_exactly_leased_gpus(
     containers: list[dict[str, Any]],
     before: list[dict[str, Any]],
     leased: tuple[GpuRequest, str | None],
@@ -158,14 +158,14 @@ def test_a_pod_that_passes_has_exactly_the_gpus_of_its_lease(
     assert total == {GPU_RESOURCE: 0, MIG: 0} | ({asked.resource: asked.gpus} if lease else {})
 
 
-def test_a_gate_of_others_may_stand_beside_ours() -> None:
+def test_additional_scheduling_gate_is_accepted() -> None:
     gates = [{"name": "example.com/quota"}, {"name": ADMISSION_GATE}]
     check_pod(
         pod(container(limits={GPU_RESOURCE: 1}), schedulingGates=gates), GpuRequest(1), "l", KINDS
     )
 
 
-def test_profiles_open_by_group_by_user_and_to_all() -> None:
+def test_profiles_open_by_group_user_or_default() -> None:
     profiles: list[dict[str, Any]] = [
         {"display_name": "all"},
         {"display_name": "staff", "allowed_groups": ["staff"]},
@@ -179,7 +179,7 @@ def test_profiles_open_by_group_by_user_and_to_all() -> None:
         open_to("joe", frozenset({"lab"}), profiles[3:])
 
 
-def test_who_is_in_no_group_is_let_in_by_name_as_it_is_said() -> None:
+def test_user_without_group_is_allowed_by_name() -> None:
     closed: dict[str, Any] = {"display_name": "large", "allowed_groups": ["staff"]}
     with pytest.raises(Refused, match=r"ask an administrator to let you use one\.$"):
         open_to("joe", frozenset(), [closed])

@@ -1,4 +1,4 @@
-"""The Hub's configuration files load into any Hub, and take nothing from it."""
+"""The Hub's configuration files load into any Hub and keep its settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 HUB_CONFIG = Path(__file__).parents[2] / "hub_config"
 
-# As zero-to-jupyterhub's own configuration leaves it when hub.extraConfig is run.
+# The state that zero-to-jupyterhub's own configuration leaves for hub.extraConfig.
 BEFORE = """
 c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
 c.JupyterHub.services = []
@@ -58,7 +58,7 @@ FACTS: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the Hub's process finds around it."""
+    """Set the environment of the Hub's process."""
     monkeypatch.setenv("BENCHPOOL_SCHEDULER_URL", FACTS["scheduler_url"])
     monkeypatch.setenv("BENCHPOOL_HUB_TOKEN", "h" * 40)
     monkeypatch.setenv("BENCHPOOL_SERVICE_TOKEN", "s" * 40)
@@ -74,7 +74,7 @@ def loaded(file: Path) -> Config:
     return PyFileConfigLoader(file.name, path=str(file.parent)).load_config()
 
 
-def test_an_existing_hub_keeps_services_roles_templates_and_spawner_settings(
+def test_existing_hub_keeps_its_configuration(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "jupyterhub_config.py"
@@ -96,13 +96,13 @@ def test_an_existing_hub_keeps_services_roles_templates_and_spawner_settings(
     assert address == FACTS["scheduler_address"]
 
 
-def test_a_hub_that_has_nothing_yet_is_complete() -> None:
+def test_empty_hub_configuration_is_complete() -> None:
     hub = JupyterHub(config=loaded(HUB_CONFIG / "kubernetes.py"))
     assert [service["name"] for service in hub.services] == ["benchpool", "benchpool-hub"]
     assert hub.cleanup_servers is False
 
 
-def test_the_charts_hub_takes_its_facts_and_the_site_has_the_last_word() -> None:
+def test_chart_hub_uses_facts_and_site_overrides() -> None:
     hub = JupyterHub(config=loaded(HUB_CONFIG / "cluster.py"))
     spawner = hub.config["KubeSpawner"]
     assert (spawner.namespace, spawner.image) == ("bench-work", "benchpool/notebook:1")

@@ -1,4 +1,4 @@
-"""The chart's Hub keeps its users in PostgreSQL, where the chart is given a URL of one."""
+"""The chart's Hub keeps its users in PostgreSQL if the chart has a database URL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[str]:
-    """A server of its own on the loopback; the URL of an empty database."""
+    """Yield the URL of an empty database on a private loopback server."""
     with tempfile.TemporaryDirectory(prefix="benchpool-postgresql-") as folder:
         yield from postgresql.serving(Path(folder), tmp_path / "postgresql.log")
 
@@ -44,12 +44,12 @@ c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{ports[2]}"
 c.ConfigurableHTTPProxy.should_start = True
 c.ConfigurableHTTPProxy.command = json.loads(os.environ["PROXY_COMMAND"])
 """
-"""What only a cluster has otherwise: addresses, and a proxy that somebody else starts."""
+"""Settings that only a cluster provides otherwise: addresses and an external proxy."""
 
 
 @contextmanager
 def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
-    """Run the Hub as the chart configures it; yield what calls its API."""
+    """Run the Hub as the chart configures it; yield a function that calls its API."""
     values = {"hub": {"database": {"url": url}, "extraConfig": {"here": HERE}}}
     rendered = chart.render(values)
     for name, text in rendered.the("Secret", "benchpool-hub")["stringData"].items():
@@ -62,7 +62,7 @@ def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
         **os.environ,
         "PYTHONPATH": f"{ROOT / 'spawner'}:{ROOT / 'scheduler'}",
         "BENCHPOOL_HUB_FACTS": str(folder / "hub.json"),
-        # The Hub waits a while for services that do not answer.
+        # The Hub waits some time for services that do not answer.
         "BENCHPOOL_SCHEDULER_URL": f"http://127.0.0.1:{scheduler.port}/services/benchpool",
         "PORTS": str(ports),
         "PROXY_COMMAND": str(list(found.command)).replace("'", '"'),
@@ -102,7 +102,7 @@ def _given(deployment: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[st
     }
 
 
-def test_users_of_the_charts_hub_are_in_postgresql(tmp_path: Path, database: str) -> None:
+def test_chart_hub_stores_users_in_postgresql(tmp_path: Path, database: str) -> None:
     with hub(tmp_path, database) as call:
         assert call("POST", "users/susan").status_code == 201
     with hub(tmp_path, database) as call:

@@ -1,4 +1,4 @@
-"""jupyterhub-idle-culler stops servers with GPUs by the scheduler's facts alone."""
+"""jupyterhub-idle-culler stops GPU servers only by the scheduler's facts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LATER = datetime(2026, 11, 23, 15, tzinfo=UTC)
 
 
 def bench(**more: Any) -> BenchIdleness:
-    """Return a bench that is due, or otherwise as said."""
+    """Return a bench that is due unless the arguments change it."""
     usual: dict[str, Any] = {
         "lease": "l1", "user": "susan", "server": "", "gpus": ["GPU-0"], "step": Step.DUE,
         "idle_s": 3600.0, "coverage": 1.0, "kept_until": None, "keeps_left": 2, "keep_s": 3600.0,
@@ -56,7 +56,7 @@ def bench(**more: Any) -> BenchIdleness:
 
 
 @pytest.mark.parametrize("step", Step)
-def test_of_all_steps_only_a_bench_that_is_due_may_be_culled(step: Step) -> None:
+def test_only_due_bench_may_be_culled(step: Step) -> None:
     assert may_be_culled(bench(step=step)) is (step is Step.DUE)
 
 
@@ -69,13 +69,13 @@ def test_of_all_steps_only_a_bench_that_is_due_may_be_culled(step: Step) -> None
         {"command": BenchCommand.NOTE},
     ],
 )
-def test_a_due_bench_that_is_kept_exempt_or_just_given_back_is_not(spared: dict[str, Any]) -> None:
+def test_spared_due_bench_is_not_culled(spared: dict[str, Any]) -> None:
     assert not may_be_culled(bench(**spared))
 
 
 @dataclass
 class ScriptedHub:
-    """The part of the Hub's API that the culler uses: users with servers, and what was stopped.
+    """The part of the Hub's API that the culler uses: users with servers, and stopped servers.
 
     All servers were last active two hours ago.
     """
@@ -106,7 +106,7 @@ class ScriptedHub:
         self.url = f"http://127.0.0.1:{port}"
 
     def user(self, user: str) -> dict[str, Any]:
-        """Return a user as the Hub does."""
+        """Return a user in the format of the Hub."""
         active = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
         return {
             "name": user,
@@ -126,7 +126,7 @@ class ScriptedHub:
         }
 
     async def culled(self, arbiter: Arbiter, timeout_s: int = 3600) -> list[str]:
-        """Return what one round of the real culler stops."""
+        """Return the servers that one round of the real culler stops."""
         self.stopped.clear()
         log = logging.getLogger("culler")
         await cull_idle(self.url, "token", timeout_s, log, cull_arbiter=arbiter)
@@ -145,7 +145,7 @@ def hold(pool: Served, user: str, server: str) -> str:
 
 
 def stand(pool: Served, lease: str, step: IdleStep, giving: Giving = Giving.NONE) -> None:
-    """Lay out where a bench stands, as looks of an hour would have found it."""
+    """Set the idle step of a bench, as an hour of observations would have left it."""
 
     async def lay() -> None:
         watcher = pool.pool.idle.watcher
@@ -158,7 +158,7 @@ def stand(pool: Served, lease: str, step: IdleStep, giving: Giving = Giving.NONE
 
 
 @pytest.mark.slow
-async def test_the_culler_stops_what_is_due_and_servers_without_gpus(pool: Served) -> None:
+async def test_culler_stops_due_benches_and_servers_without_gpus(pool: Served) -> None:
     used, other = hold(pool, "susan", ""), hold(pool, "susan", "lab")
     exempt = hold(pool, "joe", "")
     hub = ScriptedHub([("susan", ""), ("susan", "lab"), ("joe", ""), ("jemma", "")])
@@ -176,11 +176,11 @@ async def test_the_culler_stops_what_is_due_and_servers_without_gpus(pool: Serve
     assert await culled() == ["jemma/server", "susan/servers/lab"]
     assert await culled(timeout_s=10_000) == ["susan/servers/lab"]
     await asyncio.to_thread(pool.client("hub").release, used)
-    assert "susan/server" in await culled()  # goes on without GPUs
+    assert "susan/server" in await culled()  # continues without GPUs
 
 
 @pytest.mark.slow
-async def test_a_round_asks_once_and_the_next_one_again(pool: Served) -> None:
+async def test_cull_round_queries_scheduler_once(pool: Served) -> None:
     id_, clock = hold(pool, "susan", ""), FakeClock()
     stand(pool, id_, IdleStep.DUE, Giving.STOPPING)
     hub = ScriptedHub([("susan", ""), ("jemma", ""), ("root", "")])
@@ -195,7 +195,7 @@ async def test_a_round_asks_once_and_the_next_one_again(pool: Served) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("away", "why"), [(True, "not answer|not reach"), (False, "token|log")])
-async def test_nobody_is_culled_while_the_scheduler_does_not_tell(
+async def test_unavailable_scheduler_prevents_culling(
     pool: Served, away: bool, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     hub = ScriptedHub([("susan", ""), ("jemma", "")])
@@ -209,7 +209,7 @@ async def test_nobody_is_culled_while_the_scheduler_does_not_tell(
 
 
 @pytest.mark.slow
-async def test_the_lines_of_the_how_to_are_a_configuration_of_the_culler(
+async def test_documented_culler_configuration_works(
     pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (ROOT / "docs/howto/use-and-waste.md").read_text()

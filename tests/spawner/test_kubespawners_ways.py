@@ -1,4 +1,4 @@
-"""What hooks and tests written for KubeSpawner rely on holds for ours."""
+"""Behaviour that hooks and tests written for KubeSpawner depend on also holds here."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ PROFILES: list[dict[str, Any]] = [
 
 
 def without_row(**traits: Any) -> BenchpoolKubeSpawner:
-    """A spawner for somebody whom no database of a Hub knows, with everything of whom is a mock."""
+    """Return a spawner for a mock user without a row in the Hub's database."""
     user = Mock(escaped_name="susan", url="/")
     user.name = "susan"
     return BenchpoolKubeSpawner(user=user, _mock=True, **traits)
 
 
-async def test_a_user_without_groups_and_row_has_kubespawners_form_and_pod() -> None:
+async def test_user_without_database_row_gets_kubespawner_form() -> None:
     ours = without_row(profile_list=PROFILES)
     theirs = KubeSpawner(_mock=True, profile_list=PROFILES)
     form = await ours.get_options_form()
@@ -53,12 +53,12 @@ async def test_a_user_without_groups_and_row_has_kubespawners_form_and_pod() -> 
         assert (await spawner.get_pod_manifest()).spec.containers[0].image == "site/a"
 
 
-async def test_who_has_no_groups_sees_only_what_is_open_to_all() -> None:
+async def test_user_without_groups_sees_open_profiles_only() -> None:
     spawner = without_row(profile_list=[*PROFILES, {"display_name": "L", "allowed_groups": ["x"]}])
     assert " L" not in await spawner.get_options_form()
 
 
-async def test_options_that_changed_after_they_were_loaded_are_loaded_again() -> None:
+async def test_changed_options_are_reloaded() -> None:
     spawner = without_row(profile_list=PROFILES)
     await begun(spawner, {"profile": "small", "image": "a"})
     assert spawner.image == "site/a"
@@ -67,7 +67,7 @@ async def test_options_that_changed_after_they_were_loaded_are_loaded_again() ->
     assert spawner.image == "site/own"
 
 
-async def test_what_a_profile_computes_is_computed_once_for_each_start() -> None:
+async def test_profile_callable_runs_once_per_start() -> None:
     asked: list[str] = []
 
     def image(spawner: Any) -> str:
@@ -78,7 +78,7 @@ async def test_what_a_profile_computes_is_computed_once_for_each_start() -> None
     spawner = without_row(profile_list=[profile])
     for _ in range(2):
         await begun(spawner, {})
-        await spawner.load_user_options()  # as each start of KubeSpawner does
+        await spawner.load_user_options()  # as in each start of KubeSpawner
     assert asked == ["susan", "susan"]
 
 
@@ -91,7 +91,7 @@ async def test_what_a_profile_computes_is_computed_once_for_each_start() -> None
         ({"profile": "small", "image": ["a"]}, "unhashable"),
     ],
 )
-async def test_a_wrong_choice_is_the_users(chosen: dict[str, Any], said: str) -> None:
+async def test_wrong_choice_is_reported_as_user_error(chosen: dict[str, Any], said: str) -> None:
     spawner = without_row(profile_list=PROFILES)
     spawner.user_options = chosen
     with pytest.raises(StartRefused, match="Choose on the start page") as refused:
@@ -115,7 +115,7 @@ def broken(spawner: Any) -> Any:
     ],
     ids=["the list", "a computed value", "a wrong value", "a profile without a name"],
 )
-async def test_a_fault_in_what_an_administrator_wrote_is_not_told_as_the_users(
+async def test_broken_profile_is_reported_as_site_error(
     profiles: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     spawner = without_row(profile_list=profiles)
@@ -129,12 +129,12 @@ async def test_a_fault_in_what_an_administrator_wrote_is_not_told_as_the_users(
 
 
 @pytest.mark.expected_errors("the profiles of servers fail")
-async def test_a_form_whose_profiles_fail_says_whose_fault_that_is() -> None:
+async def test_form_with_broken_profiles_refers_to_administrator() -> None:
     with pytest.raises(StartRefused, match="tell an administrator"):
         await without_row(profile_list=broken).get_options_form()
 
 
-async def test_what_a_profile_says_to_people_reaches_them_as_it_is() -> None:
+async def test_http_error_of_profile_is_passed_on() -> None:
     def closed(spawner: Any) -> Any:
         raise HTTPError(403, "The lab is closed today")
 
@@ -144,7 +144,7 @@ async def test_what_a_profile_says_to_people_reaches_them_as_it_is() -> None:
         await spawner.load_user_options()
 
 
-async def test_a_start_is_under_way_when_it_returns_and_ends_its_progress(
+async def test_start_returns_pending_future_and_ends_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_end = asyncio.Event()
@@ -167,7 +167,7 @@ async def test_a_start_is_under_way_when_it_returns_and_ends_its_progress(
     assert all(isinstance(step["progress"], int) for step in steps)
 
 
-async def test_a_start_that_fails_ends_its_progress_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_start_ends_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(spawner: Any) -> None:
         raise RuntimeError("no pod")
 
@@ -180,11 +180,11 @@ async def test_a_start_that_fails_ends_its_progress_too(monkeypatch: pytest.Monk
 
 
 async def heard(spawner: BenchpoolKubeSpawner) -> list[dict[str, Any]]:
-    """Return all progress until it ends by itself."""
+    """Return all progress events until the stream ends."""
     return [step async for step in spawner.progress()]
 
 
 async def begun(spawner: BenchpoolKubeSpawner, chosen: dict[str, Any]) -> None:
-    """Run what comes before a start."""
+    """Run the steps before a start."""
     spawner.user_options = chosen
     await spawner.run_pre_spawn_hook()

@@ -1,4 +1,4 @@
-"""The desk waits for a scheduler that restarts, and forgets no lease."""
+"""The lease client retries while the scheduler restarts and loses no lease."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASK = LeaseRequest(user="susan", server="", spawn="s1", gpus=1)
 
 
 class Scheduler:
-    """The leases part of the API, answering what the test lays out."""
+    """The leases part of the scheduler's API, with scripted answers."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, dict[str, Any] | str]] = []
@@ -61,7 +61,7 @@ async def scheduler() -> AsyncIterator[Scheduler]:
     running.server.stop()
 
 
-async def test_a_scheduler_that_is_away_is_asked_again(scheduler: Scheduler) -> None:
+async def test_unavailable_scheduler_is_retried(scheduler: Scheduler) -> None:
     scheduler.answers = [(503, "proxy page"), (503, "proxy page")]
     waits: list[int] = []
     lease = await LeaseClient(scheduler.credentials).reserve(ASK, lambda: waits.append(1))
@@ -70,7 +70,7 @@ async def test_a_scheduler_that_is_away_is_asked_again(scheduler: Scheduler) -> 
     assert waits == [1]
 
 
-async def test_a_replica_that_stands_by_is_asked_again(scheduler: Scheduler) -> None:
+async def test_standby_replica_is_retried(scheduler: Scheduler) -> None:
     body: dict[str, Any] = {
         "code": "standing-by",
         "message": "Another leads.",
@@ -83,7 +83,7 @@ async def test_a_replica_that_stands_by_is_asked_again(scheduler: Scheduler) -> 
     assert scheduler.asked == 2
 
 
-async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
+async def test_refusal_is_not_retried(scheduler: Scheduler) -> None:
     error: dict[str, Any] = {
         "code": "build-quota",
         "message": "2 of 2 held.",
@@ -96,7 +96,7 @@ async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
     assert scheduler.asked == 1
 
 
-async def test_a_lease_that_a_killed_hub_left_to_the_same_server_is_in_nobodys_way(
+async def test_stale_lease_of_same_server_is_released(
     scheduler: Scheduler,
 ) -> None:
     error: dict[str, Any] = {
@@ -112,7 +112,7 @@ async def test_a_lease_that_a_killed_hub_left_to_the_same_server_is_in_nobodys_w
     assert scheduler.released == ["l1"]
 
 
-async def test_a_pool_without_room_is_not_asked_again(scheduler: Scheduler) -> None:
+async def test_full_pool_is_not_retried(scheduler: Scheduler) -> None:
     error: dict[str, Any] = {
         "code": "build-full",
         "message": "No GPU is free.",
@@ -125,19 +125,19 @@ async def test_a_pool_without_room_is_not_asked_again(scheduler: Scheduler) -> N
     assert scheduler.asked == 1
 
 
-async def test_patience_ends_with_a_sentence_that_offers_a_server_without_gpu() -> None:
+async def test_retry_timeout_offers_server_without_gpu() -> None:
     nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
     with pytest.raises(Unavailable, match="start with 0 GPUs"):
         await LeaseClient(nobody, patience_s=0.3).reserve(ASK, lambda: None)
 
 
-async def test_a_lease_whose_answer_was_lost_is_found_by_its_start(scheduler: Scheduler) -> None:
+async def test_lost_lease_is_found_by_spawn(scheduler: Scheduler) -> None:
     scheduler.held = [LEASE, {**LEASE, "id": "l2", "spawn": "another"}]
     await LeaseClient(scheduler.credentials).release("susan", "s1", None, wait_s=5)
     assert scheduler.released == ["l1"]
 
 
-async def test_giving_back_does_not_hold_up_the_end_of_a_server() -> None:
+async def test_slow_release_does_not_delay_server_stop() -> None:
     nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
     desk = LeaseClient(nobody, patience_s=0.1)
     async with asyncio.timeout(120):
@@ -145,7 +145,7 @@ async def test_giving_back_does_not_hold_up_the_end_of_a_server() -> None:
     await desk.released()
 
 
-async def test_the_form_gets_a_problem_in_words_when_nothing_answers() -> None:
+async def test_form_shows_problem_when_scheduler_is_down() -> None:
     advice = await LeaseClient(Credentials("http://127.0.0.1:9/x", "t")).advice("susan")
     assert advice.quota is None
     assert "does not answer" in str(advice.problem)

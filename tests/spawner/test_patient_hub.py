@@ -1,4 +1,4 @@
-"""A Hub of JupyterHub 5 waits for its service until that answers or has ended."""
+"""A Hub of JupyterHub 5 waits for its service until the service answers or has ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_spawner.patient_hub import until_answered
 
 
 @pytest.mark.parametrize(("lives", "answers"), [(40, True), (39, False)])
-async def test_it_is_waited_for_as_long_as_its_process_lives(lives: int, answers: bool) -> None:
+async def test_service_is_awaited_until_process_ends(lives: int, answers: bool) -> None:
     looks, tries = 0, 0
 
     async def poll() -> int | None:

@@ -1,4 +1,4 @@
-"""Whatever KubeSpawner and zero-to-jupyterhub can be told, the pod is theirs and our additions."""
+"""For every setting, the pod equals KubeSpawner's pod plus benchpool's additions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Z2JH = {
 
 
 async def rendered(kind: type[KubeSpawner], profile: str, **leased: Any) -> dict[str, Any]:
-    """Return a spawner's pod as it is sent."""
+    """Return a spawner's pod in the form sent to the API server."""
     spawner = kind(_mock=True, config=Config(Z2JH))
     spawner.user.groups = []
     spawner.user.escaped_name = "mock-40name"
@@ -92,7 +92,7 @@ async def rendered(kind: type[KubeSpawner], profile: str, **leased: Any) -> dict
 
 
 def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod without what benchpool adds and nothing else."""
+    """Return a pod without benchpool's additions."""
     about, spec = pod["metadata"], pod["spec"]
     for part in ("labels", "annotations"):
         about[part] = {k: v for k, v in about[part].items() if not k.startswith("benchpool.io/")}
@@ -114,11 +114,11 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
     [
         (["ReadWriteOnce"], "home-{username}", "own"),
         (["ReadWriteMany"], "home-{username}", "shared"),
-        # Which of several homes a job means is not known, so that its files go with it.
+        # The right one of several homes is unknown, so the job carries its files.
         (["ReadWriteMany"], "claim-{user_server}", "own"),
     ],
 )
-async def test_a_server_knows_its_image_and_whether_jobs_see_its_home(
+async def test_server_environment_names_image_and_home(
     modes: list[str], template: str, home: str
 ) -> None:
     facts = {
@@ -135,7 +135,7 @@ async def test_a_server_knows_its_image_and_whether_jobs_see_its_home(
 @pytest.mark.usefixtures("kubeconfig")
 @pytest.mark.parametrize("profile", ["small", "large"])
 @pytest.mark.parametrize("gpus", [0, 2])
-async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gpus: int) -> None:
+async def test_pod_matches_kubespawner_plus_additions(profile: str, gpus: int) -> None:
     lease = {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0", "n/1"), "_gpu_request": GpuRequest(2)}
     theirs = await rendered(KubeSpawner, profile)
     ours = await rendered(BenchpoolKubeSpawner, profile, **(lease if gpus else {}))
@@ -148,7 +148,7 @@ async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gp
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_the_lease_is_told_home_nodes_and_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lease_request_has_home_nodes_and_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH))
     what, more = await asked_of(spawner, monkeypatch)
     assert what == (1, (), None)
@@ -167,7 +167,7 @@ async def test_the_lease_is_told_home_nodes_and_namespace(monkeypatch: pytest.Mo
 async def asked_of(
     spawner: BenchpoolKubeSpawner, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return what a start with one GPU asks the scheduler for."""
+    """Return the lease request of a start with one GPU."""
     spawner.user.groups, spawner.user.escaped_name = [], "mock-40name"
     spawner.user.settings = {}
     spawner.user_options = {"profile": "small", "gpus": 1}
@@ -192,7 +192,7 @@ EXTRA: dict[str, Any] = {
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_the_lease_is_told_nodes_of_extra_pod_config_as_the_pod_will_have_them(
+async def test_lease_request_includes_extra_pod_config(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH), extra_pod_config=EXTRA)
@@ -219,7 +219,7 @@ async def test_the_lease_is_told_nodes_of_extra_pod_config_as_the_pod_will_have_
         {"tolerations": []},
     ],
 )
-def test_a_pod_that_may_go_elsewhere_than_was_told_is_refused(change: dict[str, Any]) -> None:
+def test_pod_with_wider_node_choice_is_rejected(change: dict[str, Any]) -> None:
     borne = [{"key": "big", "operator": "Exists"}]
     spec: dict[str, Any] = {"nodeSelector": {"pool": "big"}, "tolerations": borne}
     told = nodes_of(spec, leased=True)
@@ -229,7 +229,7 @@ def test_a_pod_that_may_go_elsewhere_than_was_told_is_refused(change: dict[str, 
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_a_hook_of_the_administrator_counts_for_what_is_leased(
+async def test_pre_spawn_hook_changes_leased_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def hook(spawner: Any) -> None:
@@ -250,7 +250,7 @@ async def test_a_hook_of_the_administrator_counts_for_what_is_leased(
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_kubespawners_message_of_a_slow_start_is_told_when_it_says() -> None:
+async def test_slow_spawn_message_appears_at_threshold() -> None:
     spawner = BenchpoolKubeSpawner(
         _mock=True, slow_spawn_message_threshold=10, slow_spawn_message="still {seconds} s"
     )
@@ -263,7 +263,7 @@ async def test_kubespawners_message_of_a_slow_start_is_told_when_it_says() -> No
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_form_and_address_carry_profile_and_gpus_to_the_same_options() -> None:
+async def test_form_and_query_give_same_options() -> None:
     spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH))
     data = {
         "profile": ["large"],
@@ -279,7 +279,7 @@ async def test_form_and_address_carry_profile_and_gpus_to_the_same_options() -> 
 
 
 @pytest.mark.usefixtures("kubeconfig")
-async def test_the_form_shows_the_profiles_that_are_open_and_the_quota() -> None:
+async def test_form_shows_open_profiles_and_quota() -> None:
     spawner = BenchpoolKubeSpawner(
         _mock=True,
         config=Config(Z2JH),

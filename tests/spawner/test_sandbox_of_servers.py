@@ -1,7 +1,8 @@
-"""What a notebook server of one machine cannot do, and what is left of it: nothing.
+"""Limits of a notebook server on one machine, and the cleanup after it.
 
-Real processes, cgroups, namespaces and accounts; a short program stands for JupyterLab. What this
-machine does not let us set is skipped by name, as ``benchpool doctor`` would say.
+The tests use real processes, cgroups, namespaces and accounts. A short program replaces JupyterLab.
+Tests that this machine does not support are skipped with the reason that ``benchpool doctor`` would
+report.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from benchpool_support.waiting import until_async
 HERE = probe.look()
 ACCOUNT = "nobody"
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or ""
-"""One that other accounts may run; ours may lie where they come to nothing."""
+"""An interpreter that other accounts may run; they may be unable to reach the tests' own."""
 
 as_root = pytest.mark.skipif(os.geteuid() != 0 or not PYTHON, reason="becomes another account")
 
@@ -50,7 +51,7 @@ def needs(what: str) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder below ``/tmp`` that other accounts may pass through."""
+    """Yield a folder below ``/tmp`` that other accounts may pass through."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o711)
     (folder / "home").mkdir()
@@ -65,7 +66,10 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 async def make(place: Path) -> Any:
-    """Makes spawners whose servers are a short program; ends what they have started."""
+    """Yield a factory of spawners with short programs as servers.
+
+    Their processes are ended afterwards.
+    """
     made: list[Any] = []
 
     releasing: list[asyncio.Task[None]] = []
@@ -132,7 +136,7 @@ def tell(**facts):
 
 
 async def told(spawner: Any, place: Path) -> dict[str, Any]:
-    """Start the server and return what it tells."""
+    """Start the server and return its report."""
     await spawner.start()
 
     async def look() -> bool:
@@ -147,14 +151,12 @@ async def told(spawner: Any, place: Path) -> dict[str, Any]:
 STATUS = "status = open('/proc/self/status').read(); rights = 'NoNewPrivs:\\t0' in status\n"
 
 
-# --------------------------------------------------------------------------- apart
+# --------------------------------------------------------------------------- isolation
 
 
 @as_root
 @needs("processes")
-async def test_a_server_under_an_account_of_its_own_has_its_own_tmp_sees_its_own_and_gains_nothing(
-    make: Make, place: Path
-) -> None:
+async def test_server_under_own_account_is_isolated(make: Make, place: Path) -> None:
     of_others = tempfile.NamedTemporaryFile(dir="/tmp")  # noqa: SIM115
     server = make(
         STATUS + "open('/tmp/mine', 'w').close()\n"
@@ -166,7 +168,7 @@ async def test_a_server_under_an_account_of_its_own_has_its_own_tmp_sees_its_own
     said = await told(server, place)
     assert (said["seen"], said["rights"]) == ([said["uid"]], False)
     assert said["uid"] != os.getuid()
-    # Of the machine's /tmp only what leads to its home is there.
+    # Of the machine's /tmp, only the path to its home is visible.
     assert {"mine", place.name} <= set(said["tmp"])
     assert Path(of_others.name).name not in said["tmp"]
     assert not Path("/tmp/mine").exists()
@@ -178,7 +180,7 @@ async def test_a_server_under_an_account_of_its_own_has_its_own_tmp_sees_its_own
 
 @needs("tmp")
 @pytest.mark.parametrize(("level", "apart"), [("auto", False), ("full", True), ("off", False)])
-async def test_under_one_account_servers_are_walled_off_only_where_that_is_asked_for(
+async def test_sandbox_level_isolates_servers_of_one_account(
     make: Make, place: Path, level: str, apart: bool
 ) -> None:
     shared = place / "shared"
@@ -190,13 +192,11 @@ async def test_under_one_account_servers_are_walled_off_only_where_that_is_asked
     assert await told(server, place) == {"rights": not apart, "shared": not apart}
 
 
-# --------------------------------------------------------------------------- bounds
+# --------------------------------------------------------------------------- limits
 
 
 @needs("memory")
-async def test_a_part_that_takes_too_much_memory_is_ended_and_its_server_lives_on(
-    make: Make, place: Path
-) -> None:
+async def test_memory_limit_kills_child_but_not_server(make: Make, place: Path) -> None:
     part = "part = subprocess.run([sys.executable, '-S', '-c', \"x = b'x' * (512 << 20)\"])\n"
     server = make(part + "tell(part=part.returncode)\ntime.sleep(100)", mem_limit=128 << 20)
     assert await told(server, place) == {"part": -signal.SIGKILL}
@@ -205,7 +205,10 @@ async def test_a_part_that_takes_too_much_memory_is_ended_and_its_server_lives_o
 
 @pytest.fixture
 def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Three device files of GPUs; with no driver behind them the kernel says so, if not no."""
+    """Return three device files of GPUs.
+
+    No driver is behind them, so an allowed open fails with the kernel's own error.
+    """
     folder = tmp_path / "dev"
     folder.mkdir(mode=0o755)
     for index in range(3):
@@ -228,16 +231,14 @@ time.sleep(100)
 
 
 @needs("devices")
-async def test_a_server_without_a_gpu_can_open_none(
+async def test_server_without_gpu_cannot_open_gpus(
     make: Make, place: Path, cards: list[str]
 ) -> None:
     assert (await told(make(OPEN % cards), place))["opened"] == ["EPERM"] * 3
 
 
 @needs("devices")
-async def test_a_server_with_a_gpu_can_open_that_one_alone(
-    make: Make, place: Path, cards: list[str]
-) -> None:
+async def test_server_opens_only_leased_gpu(make: Make, place: Path, cards: list[str]) -> None:
     others = [(195, 200), (195, 202)]
     lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC), denied_devices=others)
     server = make(OPEN % cards, lease=lease)
@@ -245,7 +246,7 @@ async def test_a_server_with_a_gpu_can_open_that_one_alone(
     assert (await told(server, place))["opened"] == ["EPERM", "ENXIO", "EPERM"]
 
 
-# --------------------------------------------------------------------------- what is left
+# --------------------------------------------------------------------------- leftovers
 
 
 ESCAPE = """
@@ -262,9 +263,7 @@ def left(spawner: Any) -> ServerSandbox:
 
 @pytest.mark.skipif(not HERE.group, reason="no cgroup can be made here")
 @pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
-async def test_what_a_server_left_running_ends_with_it(
-    make: Make, place: Path, restarted: bool
-) -> None:
+async def test_leftover_processes_end_with_server(make: Make, place: Path, restarted: bool) -> None:
     server = make(ESCAPE)
     said = await told(server, place)
     folders = left(server).groups
@@ -298,7 +297,7 @@ def no_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("level", ["auto", "off"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
-async def test_without_a_cgroup_what_bears_the_mark_of_a_start_ends_before_its_gpus_are_given_back(
+async def test_marked_processes_end_before_release_without_cgroup(
     make: Make, place: Path, no_cgroup: None, level: str, restarted: bool
 ) -> None:
     lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC))
@@ -317,7 +316,7 @@ async def test_without_a_cgroup_what_bears_the_mark_of_a_start_ends_before_its_g
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["it is stopped", "it is killed"])
-async def test_without_a_cgroup_who_has_cleared_its_environment_is_known_by_its_descent(
+async def test_unmarked_processes_are_found_by_descent(
     make: Make, place: Path, no_cgroup: None, killed: bool
 ) -> None:
     escape = "env -i /bin/sh -c 'exec setsid sleep 100'"
@@ -326,7 +325,7 @@ async def test_without_a_cgroup_who_has_cleared_its_environment_is_known_by_its_
     assert process_identity.stat_fields(said["escaped"])[1] == str(server.pid).encode()  # type: ignore[index]
     if killed:
         await server.poll()
-        os.kill(server.pid, signal.SIGKILL)  # from now on it is below nobody that we know
+        os.kill(server.pid, signal.SIGKILL)  # from now on it has no known ancestor
         server.proc.wait()
         assert await server.poll() is not None
     else:
@@ -335,9 +334,7 @@ async def test_without_a_cgroup_who_has_cleared_its_environment_is_known_by_its_
     assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
 
 
-async def test_with_no_sandbox_and_no_gpu_what_runs_on_is_left_alone(
-    make: Make, place: Path
-) -> None:
+async def test_leftover_processes_survive_without_sandbox_and_gpu(make: Make, place: Path) -> None:
     server = make(DAEMON.format(how="nohup"), marked=True, sandbox="off")
     said = await told(server, place)
     await server.stop(now=True)
@@ -346,10 +343,10 @@ async def test_with_no_sandbox_and_no_gpu_what_runs_on_is_left_alone(
     os.kill(said["escaped"], signal.SIGKILL)
 
 
-async def test_gpus_are_not_given_back_while_something_of_the_server_cannot_be_ended(
+async def test_unkillable_process_delays_gpu_release(
     make: Make, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a process does that waits in the kernel: for a disk, or for a GPU that hangs."""
+    """Simulate a process that waits in the kernel, for a disk or for a hanging GPU."""
     alive, sweep = [True], containment.sweep
     monkeypatch.setattr(containment, "sweep", lambda *given: sweep(*given) and not alive)
     monkeypatch.setattr(sandboxed, "END_S", 0.01)
@@ -365,9 +362,7 @@ async def test_gpus_are_not_given_back_while_something_of_the_server_cannot_be_e
 
 
 @needs("tmp")
-async def test_temporary_folders_that_no_process_sees_go_when_no_hub_knows_of_them(
-    make: Make, place: Path
-) -> None:
+async def test_unused_private_folders_are_swept(make: Make, place: Path) -> None:
     server = make("open('/tmp/mine', 'w').close()\ntell()\ntime.sleep(100)", sandbox="full")
     await told(server, place)
     used = Path(left(server).folder or "")

@@ -1,4 +1,4 @@
-"""What a user may ask of a server, from form, address and REST API."""
+"""Options of a server, from form, query and REST API."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ ANY_JSON = st.recursive(
         ({"gpus": 1, "gpu_models": [""], "profile": "1 GPU"}, ServerOptions(1)),
     ],
 )
-def test_options_are_read_from_json_and_from_a_form(
+def test_options_are_read_from_json_and_form(
     raw: dict[str, object], expected: ServerOptions
 ) -> None:
     assert parse(raw) == expected
 
 
 @pytest.mark.parametrize("gpus", [-1, 1.5, True, "two", "1;2", [1, 2], 1025, "9" * 30, {"n": 1}])
-def test_a_wrong_number_of_gpus_is_refused_with_the_range(gpus: object) -> None:
+def test_invalid_gpu_count_is_rejected_with_range(gpus: object) -> None:
     with pytest.raises(InvalidInput, match="whole number from 0 to 1024") as refused:
         parse({"gpus": gpus})
     assert refused.value.field == "gpus"
 
 
-def test_an_option_that_is_not_known_is_refused_with_the_nearest() -> None:
+def test_unknown_option_is_rejected_with_suggestion() -> None:
     with pytest.raises(InvalidInput, match="did you mean gpus"):
         parse({"gpu": 1})
 
 
-def test_fields_of_others_in_a_form_are_left_alone() -> None:
+def test_foreign_form_fields_are_ignored() -> None:
     assert parse_form({"gpus": ["2"], "_xsrf": ["x"], "theme": ["dark"]}) == ServerOptions(2)
 
 
 @given(st.dictionaries(st.sampled_from(["gpus", "gpu_models", "other"]), ANY_JSON))
-def test_whatever_a_client_sends_is_read_or_refused_in_words(raw: dict[str, object]) -> None:
+def test_arbitrary_options_are_parsed_or_rejected(raw: dict[str, object]) -> None:
     try:
         options = parse(raw)
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""The form shows quota, what holds it, what is free, and why a choice is not possible."""
+"""The form shows the quota, its holders, the free GPUs and the reason of a disabled choice."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def reasons(view: Model) -> dict[int, str]:
     return {choice.gpus: choice.why_not for choice in view.choices}
 
 
-def test_each_number_within_the_quota_can_be_chosen() -> None:
+def test_gpu_counts_within_quota_can_be_chosen() -> None:
     view, html = shown(Advice(quota(3), status("A100")))
     assert reasons(view) == {0: "", 1: "", 2: "", 3: ""}
     assert "Your build quota: <strong>3 GPUs</strong>" in html
     assert "(user susan)" in html
 
 
-def test_a_choice_beyond_what_is_free_is_disabled_and_says_why() -> None:
+def test_choice_beyond_free_quota_is_disabled_with_reason() -> None:
     view, html = shown(Advice(quota(2, ("paper", 1)), status("A100")), last=2)
     assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held already"}
     assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
@@ -65,14 +65,14 @@ def test_a_choice_beyond_what_is_free_is_disabled_and_says_why() -> None:
     assert "held: 1 GPU by server “paper”" in html
 
 
-def test_what_a_parked_bench_lends_is_not_offered_once_more() -> None:
+def test_gpus_of_parked_bench_are_not_offered_twice() -> None:
     asked = quota(2)
     parked = structs.replace(asked, build=structs.replace(asked.build, free=1, lent=1))
     view, _ = shown(Advice(parked, status("A100")))
     assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held or parked already"}
 
 
-def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
+def test_choice_with_waiting_can_be_chosen() -> None:
     view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
     assert [choice.hint for choice in view.choices] == [
         "",
@@ -84,7 +84,7 @@ def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
     assert "wait in line for them" in html
 
 
-def test_while_a_gpu_is_lent_everything_on_the_form_says_the_same_number() -> None:
+def test_form_counts_lent_gpus_consistently() -> None:
     seen = status("A100", "A100", "V100")
     lent = [structs.replace(gpu, state=GpuState.TRAIN_OVER_QUOTA) for gpu in seen.gpus[1:]]
     seen = structs.replace(seen, gpus=[seen.gpus[0], *lent])
@@ -97,27 +97,27 @@ def test_while_a_gpu_is_lent_everything_on_the_form_says_the_same_number() -> No
     build = quota(2).build
     said = bench_line(build, free_at_once(build.free, seen))
     assert said.endswith(": 1 at once, 1 is lent or taken and waited for."), said
-    # Another user's spare GPUs are not this user's to start with.
+    # This user cannot start with another user's spare GPUs.
     _, html = shown(Advice(quota(1), status("A100", "A100", "A100")))
     assert "a start gets at once: <strong>1 GPU</strong>" in html
     assert "A100 · 3" not in html
 
 
-def test_what_happens_without_room_is_as_the_user_last_chose() -> None:
+def test_busy_choice_defaults_to_last_choice() -> None:
     last = ServerOptions(1, when_busy="refuse")
     view = model("susan", Advice(quota(2), status("A100")), last, {}, NOW)
     assert view.when_busy == "refuse"
     assert 'value="refuse" selected' in render(view)
 
 
-def test_with_profiles_the_number_may_be_left_to_them() -> None:
+def test_gpu_count_can_be_left_to_profile() -> None:
     advice = Advice(quota(2), status("A100"))
     view = model("susan", advice, ServerOptions(), {}, NOW, as_profile=True)
     assert not any(choice.chosen for choice in view.choices)
     assert re.search(r'id="benchpool-gpus-profile"\s+value=""\s+checked', render(view))
 
 
-def test_without_a_quota_one_and_two_are_shown_with_the_reason() -> None:
+def test_zero_quota_shows_disabled_choices_with_reason() -> None:
     view, html = shown(Advice(quota(0), status("A100", "V100")), last=1)
     assert reasons(view) == {
         0: "",
@@ -125,18 +125,18 @@ def test_without_a_quota_one_and_two_are_shown_with_the_reason() -> None:
         2: "beyond your build quota of 0",
     }
     assert view.choices[0].chosen
-    # What no start of this user can ask for is neither promised nor waited for.
+    # A request that this user can never make is neither offered nor queued.
     for word in ("at once", "wait in line", "Model"):
         assert word not in html, word
 
 
-def test_while_the_quota_is_held_a_start_is_not_asked_what_it_would_wait_for() -> None:
+def test_fully_held_quota_hides_waiting_choices() -> None:
     _, html = shown(Advice(quota(1, ("paper", 1)), status("A100")))
     assert "at once" not in html
     assert "held: 1 GPU by server “paper”" in html
 
 
-def test_when_the_scheduler_is_silent_a_server_without_gpu_can_be_started() -> None:
+def test_silent_scheduler_allows_start_without_gpu() -> None:
     view, html = shown(Advice(None, None, "The scheduler does not answer."), last=2)
     assert view.choices[0].chosen
     assert not view.choices[0].why_not
@@ -144,7 +144,7 @@ def test_when_the_scheduler_is_silent_a_server_without_gpu_can_be_started() -> N
     assert "The scheduler does not answer." in html
 
 
-def test_it_says_how_long_a_server_that_holds_gpus_was_idle() -> None:
+def test_form_shows_idle_time_of_gpu_servers() -> None:
     servers = {
         "paper": Server("paper", NOW.replace(tzinfo=None) - timedelta(hours=3)),
         "": Server("", NOW - timedelta(minutes=1)),
@@ -154,21 +154,21 @@ def test_it_says_how_long_a_server_that_holds_gpus_was_idle() -> None:
     assert "by your default server (in use)" in html
 
 
-def test_models_are_offered_with_the_gpus_that_are_free() -> None:
+def test_models_are_shown_with_free_gpus() -> None:
     _, html = shown(Advice(quota(3), status("A100", "A100", "V100")))
     assert "A100 · 2 GPUs at once" in html
     assert "V100 · 1 GPU at once" in html
     assert "<strong>simulated</strong>" in html
 
 
-def test_a_hostile_server_name_stays_text() -> None:
+def test_hostile_server_name_is_escaped() -> None:
     name = '"><script>alert(1)</script>'
     _, html = shown(Advice(quota(2, (name, 1)), status("<b>A100")))
     assert "<script>alert" not in html
     assert "<b>A100" not in html
 
 
-def test_every_field_has_a_label_and_every_reason_is_tied_to_its_field() -> None:
+def test_fields_have_labels_and_described_reasons() -> None:
     _, html = shown(Advice(quota(1, ("a", 1)), status("A100", "V100")))
     found = _Ids()
     found.feed(html)

@@ -1,4 +1,4 @@
-"""A refusal says the same sentence wherever JupyterHub shows it, and never looks like a fault."""
+"""A refusal has the same message everywhere in JupyterHub and never looks like a fault."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ SENTENCE = "susan holds 2 of 2 build GPUs: stop <a server> first."
         (NotAuthenticated(SENTENCE), 503, "gpu-scheduler"),
     ],
 )
-def test_every_error_of_the_scheduler_becomes_a_refusal_with_its_own_label(
+def test_scheduler_errors_become_labelled_refusals(
     error: BenchpoolError, status: int, reason: str
 ) -> None:
     refused = from_error(error)
     assert (refused.status_code, refused.reason) == (status, reason)
-    assert isinstance(refused, HTTPError)  # the Hub relays these, and logs no stack trace
+    assert isinstance(refused, HTTPError)  # the Hub relays these and logs no stack trace
     assert not isinstance(refused, ValueError)
 
 
-def test_the_sentence_is_in_every_place_that_the_hub_reads() -> None:
+def test_refusal_message_is_set_in_every_hub_attribute() -> None:
     refused = StartRefused(SENTENCE, reason="gpu-quota")
     assert str(refused) == refused.message == refused.jupyterhub_message == SENTENCE
     assert refused.jupyterhub_html_message == refused.message_html
@@ -47,12 +47,12 @@ def test_the_sentence_is_in_every_place_that_the_hub_reads() -> None:
     assert "&lt;a server&gt;" in refused.message_html
 
 
-def test_a_refusal_for_the_moment_says_when_to_try_again() -> None:
+def test_temporary_refusal_has_retry_after() -> None:
     assert from_error(Unavailable("No GPU is free.", code="build-full")).headers["Retry-After"]
     assert not from_error(Refused("Over quota.", code="build-quota")).headers
 
 
-def test_jupyterhub_5_does_not_count_it_as_a_failure() -> None:
+def test_refusal_does_not_count_as_failure_in_jupyterhub_5() -> None:
     class Spawner:
         consecutive_failure_limit: Any = 5
 

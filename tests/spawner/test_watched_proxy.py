@@ -1,4 +1,4 @@
-"""A proxy that was started anew gets its routes at once, not at the Hub's next round."""
+"""A restarted proxy gets its routes immediately, before the Hub's next check."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def running(argv: list[str], log: Path, folder: Path) -> Iterator[subprocess.Pop
             process.terminate()
 
 
-def test_a_proxy_that_was_started_anew_has_its_routes_before_the_hubs_next_round(
+def test_restarted_proxy_gets_routes_immediately(
     tmp_path: Path,
 ) -> None:
     pool, (port, hub, api) = Notebooks(), (free_port() for _ in range(3))

@@ -1,4 +1,4 @@
-"""The Hub starts a service again as soon as its process ends, without waiting for its own look."""
+"""The Hub restarts a service as soon as its process ends, before its own poll."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A_DAY_S = 86_400
 
 
 class WatchedSpawner(LocalProcessSpawner):  # type: ignore[misc]
-    """A spawner as those of the Hub's services, whose own look is far away."""
+    """A spawner like those of the Hub's services, with a very long poll interval."""
 
 
 watched_services.watch_all(WatchedSpawner)
@@ -39,7 +39,7 @@ def spawner_of(process: Popen[bytes]) -> Any:
     return spawner
 
 
-async def test_killed_service_is_noticed_at_once(process: Popen[bytes]) -> None:
+async def test_killed_service_is_noticed(process: Popen[bytes]) -> None:
     noticed, spawner = asyncio.Event(), spawner_of(process)
     spawner.add_poll_callback(noticed.set)
     spawner.start_polling()
@@ -49,7 +49,7 @@ async def test_killed_service_is_noticed_at_once(process: Popen[bytes]) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-async def test_service_that_is_stopped_is_not_started_again(
+async def test_stopped_service_is_not_restarted(
     process: Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watched_services, "FIRST_PAUSE_S", 0.0)
@@ -62,7 +62,7 @@ async def test_service_that_is_stopped_is_not_started_again(
     async def end() -> None:
         over.set()
 
-    # Another watch of the same process, which hears of its end later than the first would.
+    # A second watch of the same process, which reports the end later than the first would.
     watched_services.EndWatch(process.pid, lambda lived_s: 0.5, end)
     process.kill()
     async with asyncio.timeout(60):
@@ -70,7 +70,7 @@ async def test_service_that_is_stopped_is_not_started_again(
     assert noticed == []
 
 
-def test_services_that_end_again_and_again_are_started_after_longer_pauses() -> None:
+def test_restart_delay_grows_with_repeated_exits() -> None:
     pause, pauses = 0.0, []
     for _ in range(10):
         pause = watched_services.next_pause(pause, 1.0)

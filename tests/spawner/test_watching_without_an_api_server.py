@@ -1,4 +1,4 @@
-"""The Hub hears of its pods again, however long the API server did not answer."""
+"""The Hub resumes watching its pods after any outage of the API server."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchpool_support.waiting import until_async
 pytestmark = pytest.mark.slow
 
 AWAY = 40
-"""Attempts in vain: several times more than a reflector makes before it gives up."""
+"""Number of failed attempts: several times a reflector's limit."""
 
 
 class Hurried:
-    """``asyncio`` for a reflector whose pauses take no time."""
+    """``asyncio`` for a reflector, with pauses that take no time."""
 
     def __init__(self) -> None:
         self.paused_s = 0.0
@@ -56,7 +56,7 @@ class Refused(Answer):
 
 
 class ApiServer:
-    """Answers so often, is away for so many attempts, and then answers again."""
+    """API server that answers ``first`` requests, fails ``AWAY`` times, and then recovers."""
 
     def __init__(self, first: int = 1, refusal: int | None = None) -> None:
         self.first = first
@@ -82,7 +82,7 @@ async def watch_through(kind: type[PodReflector], api: ApiServer, **settings: An
     try:
         await watching.start()
     except ApiException:
-        watching.first_load_future.exception()  # told already
+        watching.first_load_future.exception()  # already reported
         raise
     return watching
 
@@ -96,7 +96,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
 
 
 @pytest.mark.expected_errors("Error when watching resources", "never recovered, giving up")
-def test_pods_are_seen_again_after_any_number_of_failures(hurried: Hurried) -> None:
+def test_pod_watch_recovers_after_repeated_failures(hurried: Hurried) -> None:
     given_up: list[str] = []
 
     async def run() -> None:
@@ -115,9 +115,7 @@ def test_pods_are_seen_again_after_any_number_of_failures(hurried: Hurried) -> N
     assert given_up == []
 
 
-def test_a_hub_that_starts_meanwhile_waits_and_takes_no_server_for_stopped(
-    hurried: Hurried, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_start_waits_for_api_server(hurried: Hurried, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_watching, "asyncio", hurried)
 
     async def run() -> None:
@@ -134,7 +132,7 @@ def test_a_hub_that_starts_meanwhile_waits_and_takes_no_server_for_stopped(
 @pytest.mark.expected_errors(
     "An error occurred when calling Kubernetes API", "Initial list of pods failed"
 )
-def test_who_may_not_list_pods_is_told_at_once(hurried: Hurried) -> None:
+def test_forbidden_pod_list_fails_immediately(hurried: Hurried) -> None:
     async def run() -> None:
         api = ApiServer(refusal=403)
         with pytest.raises(ApiException, match="Forbidden"):
@@ -145,7 +143,7 @@ def test_who_may_not_list_pods_is_told_at_once(hurried: Hurried) -> None:
 
 
 @pytest.mark.expected_errors("Error when watching resources", "never recovered, giving up")
-def test_kubespawners_own_gives_up_so_that_ours_is_needed(hurried: Hurried) -> None:
+def test_kubespawner_reflector_gives_up(hurried: Hurried) -> None:
     async def run() -> None:
         watching = await watch_through(PodReflector, ApiServer())
         await asyncio.wait_for(watching.watch_task, 120)

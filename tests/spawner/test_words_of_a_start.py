@@ -1,4 +1,4 @@
-"""What Kubernetes says of a start, and a place in line, in words that help who waits."""
+"""Messages of a waiting start, from Kubernetes events and from its queue position."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         ("SomethingNew", "the words of a later version", "the words of a later version", False),
     ],
 )
-def test_every_event_is_a_sentence(reason: str, message: str, words: str, stuck: bool) -> None:
+def test_pod_events_become_messages(reason: str, message: str, words: str, stuck: bool) -> None:
     told = kube_words.of_event({"reason": reason, "message": message})
     assert words in told.text
     assert told.stuck is stuck
     assert 0 < told.percent < 100
 
 
-def test_the_state_of_the_pod_says_what_no_event_does() -> None:
+def test_pod_state_gives_messages_without_events() -> None:
     gated: dict[str, Any] = {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}}
     assert [told.code for told in kube_words.of_pod(gated)] == ["SchedulingGated"]
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
@@ -97,16 +97,14 @@ def test_the_state_of_the_pod_says_what_no_event_does() -> None:
         ("requests.memory=8Gi,requests.nvidia.com/gpu=1", "Ask an administrator for more, or try"),
     ],
 )
-def test_a_start_without_a_gpu_is_advised_where_gpus_alone_are_short(
-    asked: str, advised: str
-) -> None:
+def test_gpu_shortage_advises_start_without_gpu(asked: str, advised: str) -> None:
     said = f'pods "jupyter-susan" is forbidden: exceeded quota: q, requested: {asked}, '
     text, short = kube_words.refused_by_cluster(403, f"{said}used: {asked}, limited: {asked}")
     assert short
     assert f"(quota q). {advised} again when another server has stopped." in text
 
 
-def test_a_policy_that_says_no_is_quoted_and_a_long_message_is_cut() -> None:
+def test_policy_refusal_is_quoted_and_truncated() -> None:
     text, short = kube_words.refused_by_cluster(
         422, "ValidatingAdmissionPolicy 'gpus' with binding 'b' denied request: no GPUs here"
     )
@@ -123,7 +121,7 @@ def place(position: int, length: int, **estimate: datetime | None) -> LinePlace:
     return LinePlace("i", position, length, NOW, reason, told if estimate else None)
 
 
-def test_a_place_in_line_is_a_sentence_with_an_estimate_where_there_is_one() -> None:
+def test_queue_position_message_includes_estimate() -> None:
     assert line.sentence(place(1, 1), NOW) == "You are next: 1 GPU is not free."
     assert line.sentence(place(1, 3), NOW).startswith("You are next of 3 in line")
     later = place(3, 4, likely=NOW + timedelta(minutes=40))
@@ -134,7 +132,7 @@ def test_a_place_in_line_is_a_sentence_with_an_estimate_where_there_is_one() -> 
     assert line.sentence(soon, NOW).endswith("It starts within 35 s.")
 
 
-def test_the_same_is_there_as_data() -> None:
+def test_queue_position_is_available_as_data() -> None:
     queue = line.queue(place(2, 3, likely=NOW))
     assert (queue["position"], queue["length"]) == (2, 3)
     assert queue["reason"]["code"] == "benches-full"  # type: ignore[index]

@@ -22,7 +22,7 @@ projects:
 
 @pytest.fixture(scope="session")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
-    """``benchpool up`` with eight simulated GPUs and the users susan, joe and jemma."""
+    """Yield ``benchpool up`` with eight simulated GPUs and the users susan, joe and jemma."""
     folder: Path = tmp_path_factory.mktemp("workstation")
     config = folder / "pool.yaml"
     config.write_text(CONFIGURATION)

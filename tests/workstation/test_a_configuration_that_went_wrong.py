@@ -1,4 +1,4 @@
-"""A typo in ``benchpool.yaml``, then a crash: the last good one is used, and it is told."""
+"""After a typo in ``benchpool.yaml`` and a crash, the last valid version is used and reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def restart_scheduler(up: RunningWorkstation) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_what_was_in_force_before_is_used_until_the_file_is_mended(tmp_path: Path) -> None:
+def test_last_valid_configuration_is_used_after_restart(tmp_path: Path) -> None:
     config = tmp_path / "pool.yaml"
     config.write_text(GOOD)
     state = tmp_path / "state"
@@ -64,19 +64,19 @@ def test_what_was_in_force_before_is_used_until_the_file_is_mended(tmp_path: Pat
         told = benchpool("status", *where(up))
         assert "qouta" in told.stdout, told
 
-        # The advice works as typed, and the mended file is what the next start reads.
+        # The advice works as typed, and the next start reads the corrected file.
         config.write_text(GOOD.replace("quota: 5", "quota: 4"))
         applied = benchpool("config", "apply", str(config), *where(up))
         assert applied.returncode == 0, applied
         assert (problems(up), quota(up)) == ("", 4)
 
-        # What can be read, and does not fit this machine, is the same.
+        # The same holds for a readable file that does not fit this machine.
         config.write_text(TOO_MUCH)
         restart_scheduler(up)
         assert quota(up) == 4
         assert "99" in problems(up)
 
-    # The same where the whole machine begins anew.
+    # The same holds after a restart of the whole machine.
     config.write_text(TYPO)
     with start(state, config=config) as up:
         assert quota(up) == 4

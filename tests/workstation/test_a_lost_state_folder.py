@@ -1,4 +1,4 @@
-"""The whole state folder is lost while jobs run: what a copy brings back, and what it cannot."""
+"""Loss of the whole state folder while jobs run, and the restore from a backup."""
 
 from __future__ import annotations
 
@@ -38,12 +38,15 @@ def where(up: RunningWorkstation) -> list[str]:
 
 
 def pids(file: Path) -> list[int]:
-    """Return the processes that a job was run by, those of its attempts in turn."""
+    """Return the process IDs of a job's attempts, in order."""
     return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
 def sleeper(up: RunningWorkstation, file: Path) -> dict[str, Any]:
-    """Send a job that notes its process in a file; return it running, and with the note made."""
+    """Send a job that writes its process ID to a file.
+
+    Return the job once it runs and has written the file.
+    """
     entry = {"kind": "command", "argv": [sys.executable, "-c", NOTE_PID, str(file)]}
     sent = up.scheduler.post("/jobs", json={"entry": entry, "name": file.name, "gpus": 2})
     assert sent.status_code == 201, sent.text
@@ -53,7 +56,7 @@ def sleeper(up: RunningWorkstation, file: Path) -> dict[str, Any]:
 
 
 def with_code(up: RunningWorkstation, tmp_path: Path) -> str:
-    """Send a job with code that is uploaded and waits for more GPUs than are free."""
+    """Send a job with uploaded code that waits for more GPUs than are free."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text("print('trained')\n")
@@ -64,7 +67,7 @@ def with_code(up: RunningWorkstation, tmp_path: Path) -> str:
 
 
 @pytest.mark.timeout(400)
-def test_jobs_in_the_copy_begin_again_and_what_is_lost_is_told(tmp_path: Path) -> None:
+def test_restore_restarts_saved_jobs_and_reports_lost_jobs(tmp_path: Path) -> None:
     state, copy = tmp_path / "state", tmp_path / "copy"
     with start(state, clear=False) as up:
         up.add_user("susan")
@@ -77,17 +80,17 @@ def test_jobs_in_the_copy_begin_again_and_what_is_lost_is_told(tmp_path: Path) -
     told = benchpool("restore", str(copy), "--state", str(state), cwd=tmp_path)
     running = {name: int(pid) for pid, name in re.findall(r"(\d+) \(job (\w+)\)", told)}
     assert running == {name: pids(tmp_path / name)[0] for name in ("before", "after")}
-    os.kill(running["after"], signal.SIGKILL)  # as the sentence says
+    os.kill(running["after"], signal.SIGKILL)  # as the message advises
 
     with start(state) as up:
         assert up.hub.get("/users/susan").status_code == 200
         assert up.scheduler.get(f"/jobs/{after['id']}").status_code == 404
-        # Its second attempt has the GPUs for itself.
+        # Its second attempt has its GPUs exclusively.
         until(lambda: len(pids(tmp_path / "before")) == 2)
         assert process_identity.start_ticks(pids(tmp_path / "before")[0]) is None
         up.wait_job(before["id"], "running")
         attempts = up.scheduler.get(f"/jobs/{before['id']}").json()["attempts"]
         assert [one["ended_by"] for one in attempts] == ["lost", None]
-        # The code of what had not ended is in the copy.
+        # The code of unfinished jobs is in the backup.
         up.scheduler.post(f"/jobs/{before['id']}/cancel", json={})
         up.wait_job(waits, "succeeded")

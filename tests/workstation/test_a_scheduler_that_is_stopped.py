@@ -1,4 +1,4 @@
-"""Who submits to a process that was stopped by a signal is told in time, and then answered."""
+"""Clients of a scheduler stopped by a signal get a message in time and later an answer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SLEEPER = JobSubmission(entry=CommandEntry(["true"]), name="once", key="sent-onc
 
 
 def direct(up: RunningWorkstation) -> Credentials:
-    """Return the way to the scheduler itself, past the proxy."""
+    """Return credentials for the scheduler itself, without the proxy."""
     port = json.loads((up.state / "hub" / "facts.json").read_text())["ports"]["scheduler"]
     return Credentials(f"http://127.0.0.1:{port}/services/benchpool", up.token_of("susan"))
 
 
-def test_a_submission_is_told_while_it_is_stopped_and_becomes_one_job(
+def test_submission_to_stopped_scheduler_creates_one_job(
     up: RunningWorkstation,
 ) -> None:
     told: queue.Queue[str] = queue.Queue()
@@ -49,7 +49,7 @@ def test_a_submission_is_told_while_it_is_stopped_and_becomes_one_job(
         assert [one.id for one in client.jobs() if one.name == "once"] == [job.id]
 
 
-def test_who_does_not_wait_is_told_while_it_is_stopped(up: RunningWorkstation) -> None:
+def test_submission_without_retry_fails_with_advice(up: RunningWorkstation) -> None:
     pid = up.scheduler_pid()
     with Client(direct(up), keyed_patience_s=0.0) as client:
         client.status()
@@ -61,7 +61,7 @@ def test_who_does_not_wait_is_told_while_it_is_stopped(up: RunningWorkstation) -
             os.kill(pid, signal.SIGCONT)
 
 
-def test_what_changes_something_is_told_while_it_is_stopped_and_done_once(
+def test_change_during_stop_is_applied_once(
     up: RunningWorkstation,
 ) -> None:
     told: queue.Queue[str] = queue.Queue()
@@ -79,7 +79,7 @@ def test_what_changes_something_is_told_while_it_is_stopped_and_done_once(
         assert up.wait_job(job, "cancelled")["ended"] is not None
 
 
-def test_a_question_is_told_while_it_is_stopped_and_then_answered(up: RunningWorkstation) -> None:
+def test_query_during_stop_is_retried(up: RunningWorkstation) -> None:
     told: queue.Queue[str] = queue.Queue()
     answered: queue.Queue[Status] = queue.Queue()
     pid = up.scheduler_pid()

@@ -1,4 +1,4 @@
-"""``benchpool up`` on a disk that is full or has no locks says so, without a traceback."""
+"""``benchpool up`` reports a full disk or missing file locks without a traceback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def up(state: Path, **environment: str) -> tuple[int, str, str]:
-    """Try to start it; return status, message and everything that was printed."""
+    """Try to start it; return status, message and the whole output."""
     line = [*COMMAND, "up", "--json", "--state", str(state), "--port", "0", "--gpus", "1"]
     done = subprocess.run(
         line, capture_output=True, text=True, timeout=120, check=False,
@@ -30,10 +30,10 @@ def up(state: Path, **environment: str) -> tuple[int, str, str]:
 
 
 @needs_root
-def test_a_full_disk(tmp_path: Path) -> None:
+def test_full_disk_is_reported(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         state = disk.folder / "state"
-        for left in (0, 12):  # not even the folders can be made, and then no file in them
+        for left in (0, 12):  # first the folders cannot be created, then no file in them
             disk.fill()
             disk.leave(left)
             status, message, printed = up(state)
@@ -44,7 +44,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             disk.make_room()
 
 
-def test_a_file_system_without_locks(tmp_path: Path) -> None:
+def test_file_system_without_locks_is_reported(tmp_path: Path) -> None:
     library = failing_calls.compiled(tmp_path)
     if library is None:
         pytest.skip("there is no C compiler")

@@ -1,4 +1,4 @@
-"""Who asks to belong to a project goes along in a backup, and is asked about again after it."""
+"""Access requests are part of a backup and open again after a restore."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def asked(state: Path) -> list[tuple[str, str, str]]:
         return [(one.user, one.project, one.reason) for one in root.access()]
 
 
-def test_wishes_go_along_as_a_folder_and_as_a_tar(
+def test_access_requests_are_restored_from_folder_and_tar(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"
@@ -38,7 +38,7 @@ def test_wishes_go_along_as_a_folder_and_as_a_tar(
         assert not any("to belong to a project" in line for line in again)
 
 
-def test_wishes_of_a_clusters_volume_go_along_and_those_that_are_there_stay(tmp_path: Path) -> None:
+def test_access_requests_of_volume_are_restored_once(tmp_path: Path) -> None:
     with served(tmp_path / "volume") as service, service.client("joe") as joe:
         joe.ask_access("vision", "for the paper")
     copies = volume_copies.VolumeCopies(tmp_path / "copies", 3)

@@ -1,4 +1,4 @@
-"""``benchpool backup`` while it runs, ``restore`` after a loss, and the way back: jobs run on."""
+"""``benchpool backup`` while it runs and ``restore`` after a loss; jobs keep running."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def running_job(up: RunningWorkstation, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(400)
-def test_a_copy_brings_back_jobs_and_users_and_ends_nothing_that_runs(tmp_path: Path) -> None:
+def test_restore_keeps_jobs_running(tmp_path: Path) -> None:
     state, copy = tmp_path / "state", tmp_path / "copy"
     with start(state, clear=False) as up:
         up.add_user("susan")
@@ -71,7 +71,7 @@ def test_a_copy_brings_back_jobs_and_users_and_ends_nothing_that_runs(tmp_path: 
         assert up.hub.get("/users/susan").status_code == 200
         again = up.wait_job(before["id"], "running")
         assert (again["attempt"], again["started"]) == (1, before["started"])
-        # What began after the copy runs on too, and is known again once it is taken in.
+        # A job begun after the backup keeps running too, and is known again after its adoption.
         listed = json.loads(benchpool("adopt", "--json", *where(up)))
         assert [(it["id"], it["name"]) for it in listed["unknown"]] == [(after["id"], "after")]
         assert listed["hold"] is None
@@ -79,7 +79,7 @@ def test_a_copy_brings_back_jobs_and_users_and_ends_nothing_that_runs(tmp_path: 
         assert up.wait_job(after["id"], "running")["attempt"] == 1
 
 
-def test_a_copy_of_a_newer_release_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+def test_backup_of_newer_release_is_rejected(tmp_path: Path) -> None:
     copy, state = tmp_path / "copy", tmp_path / "state"
     copy.mkdir()
     with sqlite3.connect(copy / "pool.sqlite") as db:

@@ -1,4 +1,4 @@
-"""``benchpool`` where people type it: JupyterLab's terminal, login shells, ``!`` in a notebook."""
+"""``benchpool`` in JupyterLab's terminal, in login shells and after ``!`` in a notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 
 @pytest.fixture(scope="module")
 def server(up: RunningWorkstation) -> httpx.Client:
-    """The API of susan's notebook server."""
+    """Return a client of the API of susan's notebook server."""
     up.start_server("susan")
     return httpx.Client(
         base_url=f"{up.ready['url']}user/susan/",
@@ -36,7 +36,7 @@ def found(*programs: str) -> str:
     return f"for each in {' '.join(programs)}; do echo found $(command -v $each); done"
 
 
-async def test_a_terminal_finds_benchpool_and_the_notebooks_python(server: httpx.Client) -> None:
+async def test_terminal_finds_benchpool_and_notebook_python(server: httpx.Client) -> None:
     shown = await typed(server, found("benchpool", "python3"), "benchpool quota")
     assert f"found {PROGRAMS}/benchpool" in shown
     assert f"found {PROGRAMS}/python3" in shown
@@ -45,15 +45,13 @@ async def test_a_terminal_finds_benchpool_and_the_notebooks_python(server: httpx
 
 
 @pytest.mark.parametrize("shell", ["bash -lc", "sh -lc"])
-async def test_a_login_shell_that_is_typed_there_finds_them_too(
-    server: httpx.Client, shell: str
-) -> None:
+async def test_login_shell_finds_benchpool(server: httpx.Client, shell: str) -> None:
     shown = await typed(server, f"{shell} '{found('benchpool', 'python3')}'")
     assert f"found {PROGRAMS}/benchpool" in shown
     assert f"found {PROGRAMS}/python3" in shown
 
 
-async def test_a_home_that_activates_an_environment_still_finds_benchpool(
+async def test_virtual_environment_keeps_benchpool_on_path(
     up: RunningWorkstation, server: httpx.Client, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
@@ -68,7 +66,7 @@ async def test_a_home_that_activates_an_environment_still_finds_benchpool(
     assert f"found {tmp_path}/bin/python3" in shown
 
 
-async def test_a_cell_finds_them(server: httpx.Client) -> None:
+async def test_notebook_cell_finds_benchpool(server: httpx.Client) -> None:
     kernel = server.post("api/kernels", json={}).json()["id"]
     code = "!command -v benchpool python3\n!benchpool quota"
     message = {

@@ -1,4 +1,4 @@
-"""A copy by `benchpool backup` has the curves of jobs, and `restore` brings back what lacks."""
+"""`benchpool backup` includes the curves of jobs, and `restore` adds the missing curves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(value: float) -> list[MetricReport]:
     return [MetricReport(1, (("loss", Reported(value, 1.0, 1)),))]
 
 
-def test_they_go_along_as_a_folder_and_as_a_tar_and_none_is_replaced(
+def test_curves_are_restored_without_replacing_existing(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"

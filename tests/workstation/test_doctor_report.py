@@ -1,4 +1,4 @@
-"""The doctor judges each part of a machine and says what to do."""
+"""The doctor rates each part of a machine and names remedies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def by_name(folder: Path, environ: dict[str, str]) -> dict[str, Finding]:
     return {one.name: one for one in findings.look(StateFolder(folder), environ)}
 
 
-def test_it_has_a_line_for_each_part_even_before_the_first_start(tmp_path: Path) -> None:
+def test_report_covers_each_part_before_first_start(tmp_path: Path) -> None:
     found = by_name(tmp_path / "not" / "yet", {})
     parts = {"GPUs", "Node", "Proxy", "SQLite", "Processes", "Disk", "File system", "JupyterLab",
              "Running", "Limits", "Devices", "Separation"}  # fmt: skip
@@ -30,14 +30,12 @@ def test_it_has_a_line_for_each_part_even_before_the_first_start(tmp_path: Path)
     assert not (tmp_path / "not").exists()
 
 
-def test_whatever_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
+def test_findings_have_remedies(tmp_path: Path) -> None:
     for one in by_name(tmp_path, {"PATH": ""}).values():
         assert one.level == "ok" or one.remedy, one
 
 
-def test_what_keeps_jobs_apart_is_tried_and_what_does_not_hold_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_isolation_is_probed_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there = probe.look()
     found = by_name(tmp_path, {})
     bound = {"memory", "cpu", "pids"} <= there.bounds
@@ -54,18 +52,18 @@ def test_what_keeps_jobs_apart_is_tried_and_what_does_not_hold_is_said(
     assert "they share /tmp" in found["Separation"].text
 
 
-def test_too_little_disk_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_low_disk_space_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1, 1, 2**20))
     assert by_name(tmp_path, {})["Disk"].level == "broken"
 
 
-def test_a_network_file_system_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_file_system_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "file_system_of", lambda _: "nfs4")
     found = by_name(tmp_path, {})["File system"]
     assert (found.level, "nfs4" in found.text) == ("broken", True)
 
 
-def test_json_has_the_same_lines_and_the_status_says_whether_something_is_broken(
+def test_json_report_has_findings_and_exit_status(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "file_system_of", lambda _: "nfs4")

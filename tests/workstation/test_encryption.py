@@ -1,4 +1,4 @@
-"""HTTPS of ``benchpool up``: who may listen where, which certificates, what cookies say (R17)."""
+"""HTTPS of ``benchpool up``: allowed addresses, certificates and cookie attributes (R17)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def address_as_host(_: Path) -> list[str]:
         (address_as_host, "give a name such as gpus.example.org"),
     ],
 )
-def test_what_would_not_be_encrypted_as_asked_is_refused_with_the_way_out(
+def test_invalid_tls_options_are_rejected(
     tmp_path: Path, words: Callable[[Path], list[str]], said: str
 ) -> None:
     state = tmp_path / "state"
@@ -98,7 +98,7 @@ def test_what_would_not_be_encrypted_as_asked_is_refused_with_the_way_out(
 
 
 def cookies_of(answers: list[httpx.Response]) -> list[str]:
-    """Return the cookies that were set; those that were taken away have no value."""
+    """Return the cookies that were set; deleted cookies have no value."""
     said = [cookie for answer in answers for cookie in answer.headers.get_list("set-cookie")]
     return [cookie for cookie in said if '=""' not in cookie]
 
@@ -108,7 +108,7 @@ def trusting(cert: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.timeout(400)
-def test_a_certificate_made_here_encrypts_everything_that_a_browser_sees(tmp_path: Path) -> None:
+def test_self_signed_certificate_covers_all_pages(tmp_path: Path) -> None:
     state = tmp_path / "state"
     arguments = ["--tls", "self-signed"]
     with start(state, arguments=arguments, gpus=2, auth="one-time") as up:
@@ -134,7 +134,7 @@ def test_a_certificate_made_here_encrypts_everything_that_a_browser_sees(tmp_pat
         with pytest.raises(httpx.HTTPError):
             direct.get(up.ready["url"].replace("https", "http"))
 
-        # The verbs of this machine work without knowing the certificate.
+        # The commands on this machine work without the certificate.
         done = benchpool("status", "--json", state=state)
         assert done.returncode == 0, done.stderr
     with start(state, arguments=arguments, gpus=2, auth="one-time") as again:
@@ -149,7 +149,7 @@ def check_cookies(cookies: list[str]) -> None:
 
 
 @pytest.mark.timeout(400)
-def test_the_sites_own_certificate_is_shown_under_the_sites_name(tmp_path: Path) -> None:
+def test_site_certificate_is_served_under_public_host(tmp_path: Path) -> None:
     files = issue(tmp_path, HOST)
     given = ["--tls-cert", str(files.cert), "--tls-key", str(files.key), "--public-host", HOST]
     with start(tmp_path / "state", arguments=given, gpus=2, auth="one-time") as up:
@@ -160,7 +160,7 @@ def test_the_sites_own_certificate_is_shown_under_the_sites_name(tmp_path: Path)
 
 
 def check_certificate(up: RunningWorkstation, authority: Path) -> None:
-    """The proxy shows the site's certificate under the site's name."""
+    """Assert that the proxy serves the site's certificate under the site's name."""
     url = httpx.URL(up.ready["url"])
     with direct.Client(verify=trusting(authority)) as client:
         answer = client.get(

@@ -1,4 +1,4 @@
-"""Node's proxy is found where it may lie, and the Python one of the same name is passed over."""
+"""Node's proxy is found in each possible place; the Python package of that name is ignored."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def npm_folder(folder: Path, version: str = "5.3.0") -> Path:
 
 @pytest.fixture
 def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """A machine with Node and nothing else; the source tree's own folder is out of sight."""
+    """Return the environment of a machine with Node only, without the source tree's own folder."""
     executable(tmp_path / "bin" / "node", "#!/bin/sh\necho v20.1.0\n")
     monkeypatch.setattr(proxy, "_PROJECT", tmp_path / "no-project")
     monkeypatch.setattr(proxy, "install_folder", lambda: tmp_path / "cache" / "node")
     return {"PATH": str(tmp_path / "bin")}
 
 
-def test_nothing_is_found_on_a_bare_machine(environ: dict[str, str]) -> None:
+def test_bare_machine_has_no_proxy(environ: dict[str, str]) -> None:
     assert proxy.find(environ) is None
 
 
-def test_the_npm_folder_of_the_project_is_used(environ: dict[str, str], tmp_path: Path) -> None:
+def test_proxy_in_npm_folder_is_found(environ: dict[str, str], tmp_path: Path) -> None:
     folder = npm_folder(tmp_path / "node-home")
     found = proxy.find({**environ, "BENCHPOOL_NODE_HOME": str(folder)})
     assert found is not None
@@ -52,7 +52,7 @@ def test_the_npm_folder_of_the_project_is_used(environ: dict[str, str], tmp_path
     )
 
 
-def test_one_on_the_path_is_used(environ: dict[str, str], tmp_path: Path) -> None:
+def test_proxy_on_path_is_found(environ: dict[str, str], tmp_path: Path) -> None:
     folder = npm_folder(tmp_path / "global")
     script = folder / "node_modules" / proxy.PACKAGE / "bin" / proxy.PACKAGE
     (tmp_path / "bin" / proxy.PACKAGE).symlink_to(script)
@@ -61,14 +61,12 @@ def test_one_on_the_path_is_used(environ: dict[str, str], tmp_path: Path) -> Non
     assert found.source == "the PATH"
 
 
-def test_the_python_package_of_the_same_name_is_passed_over(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_python_proxy_is_ignored(environ: dict[str, str], tmp_path: Path) -> None:
     executable(tmp_path / "bin" / proxy.PACKAGE, "#!/usr/bin/python3\n")
     assert proxy.find(environ) is None
 
 
-def test_a_named_script_that_is_something_else_is_refused(
+def test_configured_script_of_other_kind_is_rejected(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     other = executable(tmp_path / "other", "#!/bin/sh\n")
@@ -76,7 +74,7 @@ def test_a_named_script_that_is_something_else_is_refused(
         proxy.find({**environ, "BENCHPOOL_PROXY": str(other)})
 
 
-def test_without_node_the_sentence_says_what_to_install(
+def test_missing_node_names_package_to_install(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -84,16 +82,14 @@ def test_without_node_the_sentence_says_what_to_install(
         proxy.install({"PATH": ""})
 
 
-def test_when_npm_fails_its_own_words_are_in_the_sentence(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
+def test_npm_failure_includes_npm_output(environ: dict[str, str], tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "npm", "#!/bin/sh\necho 'ENOTFOUND registry' >&2\nexit 1\n")
     environ["PATH"] += os.pathsep + "/bin"
     with pytest.raises(Unavailable, match=r"ENOTFOUND registry.*npm install -g --ignore-scripts"):
         proxy.install(environ)
 
 
-def test_it_is_installed_from_the_list_with_hashes_and_no_script_of_a_package_runs(
+def test_proxy_install_uses_lock_file_without_scripts(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     told = tmp_path / "told"

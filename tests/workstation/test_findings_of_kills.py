@@ -1,4 +1,4 @@
-"""What counts as lost, doubled or ended wrongly when anything may have been killed."""
+"""Lost, duplicated and wrongly ended jobs after kills of any process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS = 3
 
 Kills = dict[tuple[int, int], KilledSupervisor]
-"""By attempt and worker."""
+"""Killed supervisors by attempt and worker."""
 
 
 def a_job(state: State, code: int | None, workers: int = 1) -> Job:
@@ -56,7 +56,7 @@ def judged(
     *,
     cancelled: bool = False,
 ) -> Finding:
-    """Judge one job, by what ended its attempts and when its workers said that they were done."""
+    """Return the finding for one job, from the ends of its attempts and its workers' end times."""
     said = WorkerStatements()
     for (attempt, rank), at in done.items():
         said.begun["job"].add(attempt)
@@ -83,7 +83,7 @@ def wrong(finding: Finding) -> dict[str, int]:
 WELL = a_job(State.SUCCEEDED, 0)
 FAILED = a_job(State.FAILED, 3)
 TWICE = {(1, 0): 10.0, (2, 0): 20.0}
-"""Both attempts said that they were done."""
+"""End times of a job with two completed attempts."""
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ TWICE = {(1, 0): 10.0, (2, 0): 20.0}
             {}, id="of a gang one end was not on record"),
     ],
 )  # fmt: skip
-def test_the_judgement(found: Finding, expected: dict[str, int]) -> None:
+def test_recorded_runs_give_expected_findings(found: Finding, expected: dict[str, int]) -> None:
     assert wrong(found) == expected
 
 
@@ -135,7 +135,7 @@ def supervisor(folder: Path) -> psutil.Process:
     return psutil.Process(json.loads((folder / "process.json").read_text())["pid"])
 
 
-async def test_a_supervisor_killed_in_the_midst_has_recorded_nothing_and_its_worker_is_gone(
+async def test_killed_supervisor_loses_worker_without_record(
     runtime: LocalRuntime,
 ) -> None:
     launch = python_launch("import os, time; print('up', os.getpid()); time.sleep(600)")
@@ -153,7 +153,7 @@ async def test_a_supervisor_killed_in_the_midst_has_recorded_nothing_and_its_wor
     await listener.close()
 
 
-async def test_a_supervisor_killed_while_it_brings_results_home_has_recorded_the_end(
+async def test_supervisor_killed_during_result_copy_keeps_exit(
     runtime: LocalRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor_process, "BOOT", SLOW_COPY + supervisor_process.BOOT)

@@ -1,8 +1,7 @@
-"""JupyterLab under a system account: logged in by PAM, in the sandbox, with GPUs and jobs.
+"""JupyterLab under a system account: PAM login, sandbox, GPUs and jobs.
 
-The account is there for ``benchpool up`` alone: in a mount namespace of its own ``/etc/passwd``
-has a line more. Where the interpreter lies in a folder that other accounts may not enter, it is
-made passable there too.
+The account exists for ``benchpool up`` only: ``/etc/passwd`` has an additional line in a private
+mount namespace. An interpreter in a folder closed to other accounts is made reachable there too.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from benchpool_support.workstation import COMMAND, RunningWorkstation, start
 
 PASSWORD = "a plain password"
 ACCOUNT, NUMBER = "bench-joe", 64321
-# As of `openssl passwd -6`.
+# Output of `openssl passwd -6`.
 HASHED = (
     "$6$benchpool$hpl/kcoFZoS3ea1cd3sJrBEWJ3uLWJMhYLzlJ"
     "TOw3FAklxrWlTmso4pbTWvlx3qLUiTYLIRGVjX0041f2GU9m1"
@@ -52,7 +51,7 @@ exec "$@"
 
 
 def why_not() -> str:
-    """Return what keeps this machine from having such an account for one command."""
+    """Return why this machine cannot provide such an account for one command."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
         return "only root may start servers under other accounts"
     if not Path("/etc/pam.d/login").exists():
@@ -73,7 +72,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that other accounts may pass through, with the files of accounts and a home."""
+    """Yield a folder open to other accounts, with account files and a home."""
     made = Path(tempfile.mkdtemp(dir="/tmp"))
     made.chmod(0o711)
     (made / "home").mkdir(mode=0o700)
@@ -105,9 +104,7 @@ def up(folder: Path) -> Iterator[RunningWorkstation]:
         yield running
 
 
-async def test_a_lab_runs_as_who_logged_in_with_the_accounts_own_password(
-    up: RunningWorkstation, folder: Path
-) -> None:
+async def test_lab_runs_under_logged_in_account(up: RunningWorkstation, folder: Path) -> None:
     with (
         pytest.raises(AssertionError, match="Invalid username or password"),
         logged_in(up, ACCOUNT, "no such password"),

@@ -1,4 +1,4 @@
-"""On one machine too idle bench GPUs are lent; their owner's server waits until they are back."""
+"""One machine lends idle bench GPUs too; the owner's server waits until they are back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAVES = "import signal, sys, time\nsignal.signal(15, lambda *_: sys.exit(3))\nti
 
 @pytest.fixture(scope="module")
 def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
-    """Two GPUs, both of susan's bench, and lent."""
+    """Yield a workstation with two GPUs, both of susan's bench and lent."""
     folder: Path = tmp_path_factory.mktemp("lending")
     config = folder / "pool.yaml"
     config.write_text(CONFIGURATION)
@@ -32,7 +32,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorksta
         yield running
 
 
-def test_a_job_uses_idle_bench_gpus_until_their_owner_starts_a_server(
+def test_server_start_reclaims_lent_bench_gpus(
     lending: RunningWorkstation,
 ) -> None:
     client = lending.scheduler_as(lending.token_of("susan"))

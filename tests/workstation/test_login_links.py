@@ -1,4 +1,4 @@
-"""A login link changes who is logged in only when it was asked and said yes."""
+"""A login link switches the logged-in user only after a confirmation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def who(browser: httpx.Client, up: RunningWorkstation) -> str:
     return found[1]
 
 
-def test_somebody_who_is_logged_in_is_asked_first(up: RunningWorkstation) -> None:
+def test_login_link_asks_before_switching_user(up: RunningWorkstation) -> None:
     with direct.Client(follow_redirects=True, timeout=60) as browser:
         browser.get(login_keys.for_running(up.state, "susan"), headers=OPENS)
         assert who(browser, up) == "susan"
@@ -46,11 +46,11 @@ def test_somebody_who_is_logged_in_is_asked_first(up: RunningWorkstation) -> Non
             f"{up.ready['url']}hub/login-link", data=form, headers={"Sec-Fetch-Site": "same-origin"}
         )
         assert who(browser, up) == "joe"
-        assert browser.get(other, headers=OPENS).status_code == 200  # used up, and logged in
+        assert browser.get(other, headers=OPENS).status_code == 200  # used up and logged in
         assert who(browser, up) == "joe"
 
 
-def test_a_logout_stands_in_the_audit_trail(up: RunningWorkstation) -> None:
+def test_logout_is_audited(up: RunningWorkstation) -> None:
     with direct.Client(follow_redirects=True, timeout=60) as browser:
         browser.get(login_keys.for_running(up.state, "jemma"), headers=OPENS)
         assert who(browser, up) == "jemma"

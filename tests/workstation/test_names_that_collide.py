@@ -1,4 +1,4 @@
-"""Server ``y`` of joe and the server of joe-y are one to the Hub: whoever comes last is refused."""
+"""Server ``y`` of joe and the server of joe-y share a Hub name: the later start is rejected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opened_by(up: RunningWorkstation, user: str) -> int:
         return answer.status_code
 
 
-def test_a_named_server_that_would_lock_out_another_user_is_refused(
+def test_named_server_colliding_with_user_is_rejected(
     up: RunningWorkstation,
 ) -> None:
     up.add_user("joe-y")
@@ -35,12 +35,12 @@ def test_a_named_server_that_would_lock_out_another_user_is_refused(
         "choose another name for it.",
     )
     assert "y" not in up.servers("joe")
-    assert opened_by(up, "joe-y") == 200  # as before
+    assert opened_by(up, "joe-y") == 200  # unchanged
     up.stop_server("joe-y")
-    assert up.ask_server("joe", "y").status_code == 409  # whether it runs or not
+    assert up.ask_server("joe", "y").status_code == 409  # running or not
 
 
-def test_a_user_who_came_after_such_a_server_is_told_what_is_in_the_way(
+def test_user_colliding_with_named_server_is_rejected(
     up: RunningWorkstation,
 ) -> None:
     up.start_server("joe", "late")
@@ -56,7 +56,7 @@ def test_a_user_who_came_after_such_a_server_is_told_what_is_in_the_way(
     up.stop_server("joe-late")
 
 
-def test_two_named_servers_of_two_users_are_not_taken_for_one(up: RunningWorkstation) -> None:
+def test_colliding_named_servers_are_rejected(up: RunningWorkstation) -> None:
     up.add_user("eve")
     up.add_user("eve-b")
     up.start_server("eve-b", "c")

@@ -1,4 +1,4 @@
-"""Host names that the resolver refuses, and paths that are no text."""
+"""Host names that the resolver rejects, and paths that are not valid UTF-8."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from benchpool_scheduler.workstation import down, hub_facts, login_keys, options
 from benchpool_support.workstation import COMMAND
 
 LONGEST = "h" * 64
-"""As long as Linux allows; the resolver takes 63 characters between two points."""
+"""Longest host name on Linux; the resolver accepts 63 characters between two dots."""
 UNTYPED = "state-\udcff"
-"""As Python has a name whose last byte is no text in UTF-8."""
+"""A name in Python whose last byte is not valid UTF-8."""
 
 
 @pytest.mark.parametrize(
     ("name", "known"), [(LONGEST, True), ("a..b", True), ("m\udcff", False), ("two words", False)]
 )
-def test_host_name_that_the_resolver_refuses_ends_no_start(
+def test_unresolvable_host_name_does_not_prevent_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, known: bool
 ) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: name)
@@ -34,11 +34,11 @@ def test_host_name_that_the_resolver_refuses_ends_no_start(
     assert (name in tls.names(given)) is known
     certificate = tls.find(given, tmp_path / "tls", datetime.datetime.now(datetime.UTC))
     assert certificate is not None
-    # What the proxy reads it with.
+    # The proxy loads the certificate this way.
     tls.trusting(certificate).load_cert_chain(certificate.cert, certificate.key)
 
 
-def test_state_folder_that_is_no_text_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_state_folder_with_invalid_utf8_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / UNTYPED
     for use in (
         lambda: state.prepare(folder),
@@ -52,7 +52,7 @@ def test_state_folder_that_is_no_text_is_refused_in_one_sentence(tmp_path: Path)
     assert not folder.exists()
 
 
-def test_other_paths_that_are_no_text_are_refused_with_their_option(tmp_path: Path) -> None:
+def test_invalid_utf8_path_is_rejected_with_its_option(tmp_path: Path) -> None:
     bad, good = tmp_path / UNTYPED, tmp_path
     for field, given in (
         ("config", options.UpOptions(good, config=bad)),
@@ -66,7 +66,7 @@ def test_other_paths_that_are_no_text_are_refused_with_their_option(tmp_path: Pa
 
 @pytest.mark.parametrize("json_", [False, True])
 @pytest.mark.parametrize(("verb", "status"), [("up", 2), ("down", 2), ("jobs", 4)])
-def test_verb_for_a_state_folder_that_is_no_text_ends_in_one_sentence(
+def test_command_with_invalid_utf8_state_folder_fails(
     tmp_path: Path, verb: str, status: int, json_: bool
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/state-\xff"
@@ -86,7 +86,7 @@ def test_verb_for_a_state_folder_that_is_no_text_ends_in_one_sentence(
         assert b"state-\\udcff" in done.stderr
 
 
-def test_note_of_a_start_keeps_a_path_that_is_no_text(
+def test_instance_note_keeps_invalid_utf8_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(elsewhere, "notes", lambda: tmp_path / "notes")

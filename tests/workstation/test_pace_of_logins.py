@@ -1,4 +1,4 @@
-"""Passwords cannot be tried as fast as one likes: a real Hub, asked again and again."""
+"""Rate limit of failed logins on a real Hub."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def log_in(browser: httpx.Client, up: RunningWorkstation, user: str, word: str) 
 
 
 def let_in(up: RunningWorkstation) -> httpx.Response:
-    """Log joe in with the right password, as soon as that is looked at again."""
+    """Log joe in with the right password, as soon as the rate limit allows it."""
     with stranger() as browser:
 
         def log_in_later() -> httpx.Response:
             answer = log_in(browser, up, "joe", up.shared_password)
-            time.sleep(float(answer.headers.get("Retry-After", 0)))  # as it was told
+            time.sleep(float(answer.headers.get("Retry-After", 0)))  # as the answer requests
             return answer
 
         return until(log_in_later, holds=lambda answer: answer.status_code != 429)
 
 
-def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_lets_in(
+def test_login_with_wrong_password_is_delayed(
     up: RunningWorkstation,
 ) -> None:
     statuses = []
@@ -69,14 +69,14 @@ def test_after_some_wrong_passwords_the_next_try_waits_and_then_the_right_one_le
         ("X-Real-Ip", "X-Forwarded-For", "X-Forwarded-Host", "Forwarded"),
     ],
 )
-def test_no_header_makes_another_address_of_whoever_guesses(
+def test_forwarded_headers_do_not_change_login_address(
     up: RunningWorkstation, names: tuple[str, ...]
 ) -> None:
     before, statuses = len(up.wait_audit("login", 0)), list[int]()
     while not statuses or (statuses[-1] != 429 and len(statuses) < 20):
         address = f"10.9.{len(names)}.{len(statuses)}"
         with direct.Client(timeout=60, headers=dict.fromkeys(names, address)) as browser:
-            # Another name each time: what slows this down is the address.
+            # A different name each time: the delay is by address.
             answer = log_in(browser, up, f"guest{len(statuses)}", "guess")
         statuses.append(answer.status_code)
     assert statuses[-1] == 429, statuses

@@ -1,4 +1,4 @@
-"""A tied command ends with its parent, and is started again when it dies unasked."""
+"""A tied command ends with its parent and is restarted after an unrequested exit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_it_ends_when_its_parent_is_killed() -> None:
+def test_tied_process_ends_with_parent() -> None:
     middle = "import subprocess,sys; p=subprocess.Popen(sys.argv[1:]); p.wait()"  # dies by SIGKILL
     parent = subprocess.Popen(
         [sys.executable, "-c", middle, *hub_facts.tie_to_parent(SLEEP)],
@@ -43,7 +43,7 @@ def test_it_ends_when_its_parent_is_killed() -> None:
     assert identity(child) is None
 
 
-def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
+def test_killed_process_is_restarted_until_interrupted() -> None:
     keeper = subprocess.Popen(
         hub_facts.tie_to_parent(SLEEP, restart=True), stdout=subprocess.PIPE, text=True
     )
@@ -56,13 +56,13 @@ def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
     wait_for_end(second)
 
 
-def test_pauses_grow_until_it_has_lived_for_a_while() -> None:
+def test_restart_delay_grows_and_resets() -> None:
     pauses = list(itertools.accumulate([1.0] * 7, parent_death.next_pause, initial=0.0))
     assert pauses[1:] == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     assert parent_death.next_pause(5.0, parent_death.STEADY_S + 1) == 0.2
 
 
-def test_one_that_cannot_start_is_tried_again_and_again() -> None:
+def test_failing_process_is_restarted_repeatedly() -> None:
     fails = [sys.executable, "-I", "-S", "-c", "print(flush=True); raise SystemExit(3)"]
     keeper = subprocess.Popen(
         hub_facts.tie_to_parent(fails, restart=True), stdout=subprocess.PIPE, text=True
@@ -75,12 +75,12 @@ def test_one_that_cannot_start_is_tried_again_and_again() -> None:
     assert keeper.wait(timeout=120) in (0, 3)
 
 
-def test_a_process_is_ended_by_identity_and_no_other_one() -> None:
+def test_process_is_ended_by_identity_only() -> None:
     process = subprocess.Popen(SLEEP, stdout=subprocess.PIPE, text=True)
     first_line(process)
     known = identity(process.pid)
     assert known is not None
     assert processes.end(process.pid, known + "0", patience_s=120, kill=True)
-    assert process.poll() is None  # that was another process with this number
+    assert process.poll() is None  # the identity was that of another process with this number
     assert processes.end(process.pid, known, patience_s=120, kill=False)
     assert process.wait() == -signal.SIGTERM

@@ -1,4 +1,4 @@
-"""What `benchpool backup` takes away has what past jobs used, and `restore` brings it back."""
+"""`benchpool backup` includes the use of past jobs, and `restore` brings it back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def used_by(state: Path) -> PastJobs:
     return PastJobs(state / "scheduler" / "past-jobs")
 
 
-def test_it_goes_along_as_a_folder_and_as_a_tar_and_joins_what_is_there(
+def test_past_jobs_are_restored_and_merged(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"
@@ -42,7 +42,7 @@ def test_it_goes_along_as_a_folder_and_as_a_tar_and_joins_what_is_there(
         assert set(history.splitlines()) < set(root.history(days=30).splitlines())
 
 
-def test_a_line_that_is_cut_off_is_neither_taken_nor_joined_to_another(tmp_path: Path) -> None:
+def test_truncated_line_is_skipped(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     past = used_by(tmp_path / "state")
     past.add([FIRST], NOW)

@@ -1,4 +1,4 @@
-"""The ports of a workstation are its own from their choice on."""
+"""A workstation holds its ports from their choice on."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def other(tmp_path: Path) -> state.StateFolder:
 
 @pytest.fixture
 def thief() -> Iterator[socket.socket]:
-    """A program that listens on any port."""
+    """Yield a socket that listens on any port."""
     with closing(listening(0)) as one:
         yield one
 
 
 def listening(port: int) -> socket.socket:
-    """Listen as Hub, proxy and scheduler do."""
+    """Return a socket that listens like Hub, proxy and scheduler."""
     one = socket.socket()
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     one.bind((LOOPBACK, port))
@@ -50,7 +50,7 @@ def all_of(numbers: Ports) -> set[int]:
     return {numbers.public, numbers.hub, numbers.proxy_api, numbers.scheduler}
 
 
-def test_ports_stay_the_same_at_the_next_start(folder: state.StateFolder) -> None:
+def test_ports_are_kept_between_starts(folder: state.StateFolder) -> None:
     first = chosen(folder)
     assert len(all_of(first)) == 4
     assert chosen(folder) == first
@@ -62,12 +62,12 @@ def test_servers_can_listen_on_held_ports(folder: state.StateFolder) -> None:
             listening(port).close()
 
 
-def test_a_held_port_is_taken_for_other_programs(folder: state.StateFolder) -> None:
+def test_held_port_blocks_other_programs(folder: state.StateFolder) -> None:
     with ports.held(folder, 0, LOOPBACK) as held, pytest.raises(OSError, match="in use"):
         socket.socket().bind((LOOPBACK, held.numbers.hub))
 
 
-def test_two_workstations_never_hold_the_same_ports(
+def test_two_workstations_hold_different_ports(
     folder: state.StateFolder, other: state.StateFolder
 ) -> None:
     files.write_json(other.hub / "ports.json", chosen(folder))
@@ -78,7 +78,7 @@ def test_two_workstations_never_hold_the_same_ports(
         assert not all_of(first.numbers) & all_of(second.numbers)
 
 
-def test_a_named_port_that_another_workstation_holds_is_refused(
+def test_public_port_of_another_workstation_is_rejected(
     folder: state.StateFolder, other: state.StateFolder
 ) -> None:
     with ports.held(folder, 0, LOOPBACK) as held:
@@ -88,7 +88,7 @@ def test_a_named_port_that_another_workstation_holds_is_refused(
     assert chosen(other, public).public == public
 
 
-def test_a_kept_port_that_was_taken_meanwhile_is_replaced(folder: state.StateFolder) -> None:
+def test_kept_port_in_use_is_replaced(folder: state.StateFolder) -> None:
     first = chosen(folder)
     with closing(listening(first.scheduler)):
         second = chosen(folder)
@@ -96,22 +96,20 @@ def test_a_kept_port_that_was_taken_meanwhile_is_replaced(folder: state.StateFol
     assert second.hub == first.hub
 
 
-def test_a_kept_port_that_is_now_the_public_one_is_replaced(folder: state.StateFolder) -> None:
+def test_kept_port_equal_to_public_port_is_replaced(folder: state.StateFolder) -> None:
     first = chosen(folder)
     second = chosen(folder, first.hub)
     assert second.public == first.hub
     assert len(all_of(second)) == 4
 
 
-def test_a_named_port_that_is_taken_is_refused(
-    folder: state.StateFolder, thief: socket.socket
-) -> None:
+def test_public_port_in_use_is_rejected(folder: state.StateFolder, thief: socket.socket) -> None:
     port = thief.getsockname()[1]
     with pytest.raises(InvalidInput, match=f"Port {port} .*--port 0"):
         chosen(folder, port)
 
 
-def test_an_address_of_another_machine_is_refused(folder: state.StateFolder) -> None:
+def test_address_of_another_machine_is_rejected(folder: state.StateFolder) -> None:
     with (
         pytest.raises(InvalidInput, match=r"192\.0\.2\.1 is not an address of this machine"),
         ports.held(folder, 0, "192.0.2.1"),
@@ -119,7 +117,7 @@ def test_an_address_of_another_machine_is_refused(folder: state.StateFolder) -> 
         pass
 
 
-def test_a_port_on_which_another_program_listens_is_lost(folder: state.StateFolder) -> None:
+def test_port_with_foreign_listener_is_lost(folder: state.StateFolder) -> None:
     with ports.held(folder, 0, LOOPBACK) as held:
         assert held.lost() == []
         with closing(listening(held.numbers.proxy_api)):

@@ -1,4 +1,4 @@
-"""What a start loads: nothing that it does not need."""
+"""A start imports only the modules that it needs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LOADED = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
 def loaded_by(code: str) -> set[str]:
-    """Return the modules that are loaded in a new interpreter after this code."""
+    """Return the modules loaded in a new interpreter after this code."""
     command = [sys.executable, "-c", f"{code}\n{LOADED}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(json.loads(done.stdout))
 
 
-def test_up_loads_neither_the_service_nor_what_the_service_needs() -> None:
+def test_up_does_not_import_service() -> None:
     modules = loaded_by("import benchpool_scheduler.workstation.up")
     assert "benchpool_scheduler.app.start_faults" in modules
     assert not modules & {
@@ -30,7 +30,7 @@ def test_up_loads_neither_the_service_nor_what_the_service_needs() -> None:
     }
 
 
-def test_the_command_line_loads_what_reads_files_of_objects_for_apply_alone() -> None:
+def test_command_line_imports_apply_lazily() -> None:
     modules = loaded_by("import benchpool_scheduler.cli")
     assert "benchpool_scheduler.cli.pool_verbs" in modules
     assert not modules & {"benchpool_scheduler.cli.applying", "benchpool_scheduler.core", "ruamel"}
@@ -38,7 +38,7 @@ def test_the_command_line_loads_what_reads_files_of_objects_for_apply_alone() ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", ["jupyterhub.app", "jupyter_server.serverapp"])
-def test_a_program_of_jupyter_starts_without_the_grammars_of_addresses(program: str) -> None:
+def test_jupyter_program_starts_without_uri_grammars(program: str) -> None:
     modules = loaded_by(
         "from benchpool_scheduler.workstation.jupyter import load_jsonschema\n"
         f"load_jsonschema()\nimport {program}"
@@ -47,13 +47,13 @@ def test_a_program_of_jupyter_starts_without_the_grammars_of_addresses(program: 
     assert not modules & {"rfc3987_syntax", "lark"}
 
 
-def test_who_needs_the_grammars_gets_them_later() -> None:
+def test_uri_grammars_can_be_imported_later() -> None:
     jupyter.load_jsonschema()
     assert sys.modules.get("rfc3987_syntax", jupyter) is not None
     assert importlib.util.find_spec("rfc3987_syntax") is not None
 
 
-def test_a_program_is_run_with_its_own_words_as_python_itself_runs_it() -> None:
+def test_program_runs_like_python_module() -> None:
     command = jupyter.command("json.tool", "--compact")
     done = subprocess.run(
         command, input='{"a": [1, 2]}', capture_output=True, text=True, check=True, timeout=60

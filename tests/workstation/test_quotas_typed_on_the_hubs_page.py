@@ -1,4 +1,4 @@
-"""A build quota that an administrator types into JupyterHub's own page for groups (R2)."""
+"""A build quota typed by an administrator into JupyterHub's own page for groups (R2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def type_property(page: Page, up: RunningWorkstation, group: str, value: str) -> None:
-    """Give a group the property ``benchpool``, as the docs say."""
+    """Set the property ``benchpool`` of a group, as described in the docs."""
     await page.goto(f"{up.ready['url']}hub/admin#/groups")
     await page.reload()
     await page.get_by_role("link", name=group, exact=True).click()
@@ -31,7 +31,7 @@ async def type_property(page: Page, up: RunningWorkstation, group: str, value: s
 
 
 async def problem(up: RunningWorkstation, word: str) -> str:
-    """Wait until the pool's health tells of a problem; return all that it tells."""
+    """Wait until the pool's health shows a problem with this word; return all problems."""
     return await until_async(
         lambda: " ".join(up.scheduler.get("/status").json()["health"]["problems"]),
         f"the pool tells of {word}",
@@ -39,7 +39,7 @@ async def problem(up: RunningWorkstation, word: str) -> str:
     )
 
 
-async def test_what_is_typed_there_is_the_quota_and_a_slip_is_told(up: RunningWorkstation) -> None:
+async def test_typed_group_quota_applies_and_typo_is_reported(up: RunningWorkstation) -> None:
     up.add_user("gwen")
     with up.group("opticians", "gwen"), up.group("typists"):
         await type_both_and_look(up)

@@ -1,12 +1,12 @@
-"""``kill -9`` at random moments on one machine, while people send jobs, borrow and give back.
+"""``kill -9`` at random moments on one machine, while users send jobs and GPUs are lent.
 
-Whatever belongs to benchpool is killed: ``benchpool up``, the Hub, its proxy, the scheduler, what
-starts it again, the supervisors of workers, notebook servers. What a person would start again is
-started again: ``benchpool up``. That no GPU was in two hands and no job ran twice is read from what
-the workers themselves hold (``benchpool_support.hands``), not from the service.
+Every process of benchpool is killed: ``benchpool up``, the Hub, its proxy, the scheduler and its
+keeper, the supervisors of workers, and notebook servers. ``benchpool up`` is restarted, as a user
+would do. The workers' own records (``benchpool_support.hands``), not the service, show that no GPU
+was held twice and no job ran twice.
 
-``BENCHPOOL_KILLS=1000`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
-of events.
+``BENCHPOOL_KILLS=1000`` produces the figure of docs/performance.md. ``BENCHPOOL_SEED`` selects
+another course of events.
 """
 
 from __future__ import annotations
@@ -54,19 +54,21 @@ from benchpool_support.workstation import RunningWorkstation
 KILLS = int(os.environ.get("BENCHPOOL_KILLS", "8"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "3"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
-"""However slow the machine is: what ends a wait is that nothing moves."""
+"""No fixed timeout, for slow machines: a wait ends when there is no progress."""
 
 GAP_S = (0.05, 2.0)
-"""Between two moments: shorter than a restart as well as longer."""
+"""Interval between two moments, in seconds; shorter and longer than a restart."""
 AT_ONCE = 4
-"""Kills of one moment at most. What a kill costs is the start that follows it, and a start for
-several together costs as much as for one."""
+"""Maximum number of kills per moment.
+
+The cost of a kill is the restart after it, and one restart serves several kills.
+"""
 MOST_UNACCOUNTED_S = 10.0
-"""One sample of a GPU: books that differ by less balance."""
+"""Largest accepted difference of the accounts, in seconds: one sample of a GPU."""
 STORM_S = 300.0
-"""Patience of clients while parts are killed, in seconds."""
+"""Retry timeout of clients while parts are killed, in seconds."""
 LEAVE_S = 60.0
-"""What is told to end may take so long without a sign of doing so."""
+"""Timeout for a process to show progress after a stop request, in seconds."""
 CONFIGURATION = """\
 version: 1
 build: {users: {susan: 1, joe: 1, jemma: 1}}
@@ -77,7 +79,7 @@ projects:
 policy: {grace_s: 5, preemptions_per_hour: 1000, preemptions_per_day: 24000}
 """
 KINDS = {"scheduler": 9, "supervisor": 9, "proxy": 2, "keeper": 1, "server": 2, "hub": 2, "up": 1}
-"""What is killed, and how often in comparison."""
+"""Killed parts with their relative frequency."""
 PEOPLE = ("susan", "joe")
 SHAPES: tuple[dict[str, Any], ...] = (
     {"gpus": 1},
@@ -89,11 +91,11 @@ SHAPES: tuple[dict[str, Any], ...] = (
 
 @dataclass
 class Load:
-    """What people want: jobs to 6 GPUs of the pool, and a notebook that comes and goes.
+    """Load of the users: jobs for the 6 GPUs of the pool, and a notebook that starts and stops.
 
     Attributes:
-        wanted: By key, steps and exit code of each job that was ever sent.
-        cancelled: Jobs that somebody asked to cancel, whatever was answered.
+        wanted: Steps and exit code of each job ever sent, by key.
+        cancelled: Jobs with a cancel request, whatever its answer.
     """
 
     machine: Machine
@@ -108,7 +110,7 @@ class Load:
     _enough: threading.Event = field(default_factory=threading.Event)
 
     def begin(self, up: RunningWorkstation) -> None:
-        """Let everybody begin."""
+        """Start all senders and threads."""
         for name in (*PEOPLE, "jemma"):
             up.add_user(name)
         settings = self.machine.state / "homes" / "jemma" / ".jupyter"
@@ -129,7 +131,7 @@ class Load:
             thread.start()
 
     def end(self) -> None:
-        """Let everybody stop; what is on its way is brought to its end."""
+        """Stop all senders and threads, and wait for their last requests."""
         self._enough.set()
         for sender in self._senders:
             sender.end(4 * STORM_S)
@@ -138,17 +140,17 @@ class Load:
 
     @property
     def sent(self) -> dict[str, str]:
-        """By key, the id of each job that was accepted."""
+        """Return the ID of each accepted job, by key."""
         return {key: id_ for sender in self._senders for key, id_ in sender.sent.items()}
 
     @property
     def refused(self) -> list[str]:
-        """What was answered otherwise."""
+        """Return all other answers."""
         return [text for sender in self._senders for text in sender.refused]
 
     @property
     def plans(self) -> dict[str, Sent]:
-        """By the job's id, what was sent."""
+        """Return the submissions by job ID."""
         ids = self.sent.items()
         return {id_: Sent(*self._plan(key), id_ in self.cancelled) for key, id_ in ids}
 
@@ -172,7 +174,7 @@ class Load:
             if not ids:
                 continue
             id_ = self.chance.choice(ids)
-            with suppress(BenchpoolError):  # it has ended, or paused already
+            with suppress(BenchpoolError):  # already ended or paused
                 if self.chance.random() < 0.3:
                     self.cancelled.add(id_)
                     sender.client.cancel(id_)
@@ -195,8 +197,8 @@ class Load:
                 up.stop_server("jemma")
 
 
-def test_two_that_are_given_the_same_gpu_are_seen(tmp_path: Path) -> None:
-    """The rig itself: what it would take a GPU in two hands by."""
+def test_gpu_assigned_twice_is_detected(tmp_path: Path) -> None:
+    """Check the test rig: it must detect two workers on one GPU."""
     folder = tmp_path / "testimony"
     folder.mkdir()
 
@@ -237,7 +239,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
                 left.kill()
 
 
-def test_nothing_is_lost_or_doubled_when_anything_of_one_machine_is_killed(
+def test_random_kills_do_not_lose_or_duplicate_jobs(
     machine: Machine,
 ) -> None:
     print(f"seed {SEED}")
@@ -280,9 +282,9 @@ def test_nothing_is_lost_or_doubled_when_anything_of_one_machine_is_killed(
 
 
 def all_ended(machine: Machine, load: Load) -> tuple[list[tuple[Job, Sequence[Attempt]]], set[str]]:
-    """Wait until every job has ended; return them with their attempts, and which were parked.
+    """Wait until every job has ended; return the jobs with attempts, and the IDs of parked jobs.
 
-    Parked are jobs that were lost five times in a row, which wait for their user: by design.
+    A job lost five times in a row is parked by design and waits for its user.
     """
     assert machine.up is not None
     admin = Client(
@@ -311,9 +313,9 @@ def all_ended(machine: Machine, load: Load) -> tuple[list[tuple[Job, Sequence[At
 
 
 def books(machine: Machine) -> list[str]:
-    """Return where the record of who had which GPU does not add up to GPUs times time.
+    """Return the GPUs whose recorded use does not add up to the elapsed time.
 
-    Each GPU is in one hand at every instant since its record began, to one sample.
+    Since its record began, each GPU has exactly one holder at every instant, within one sample.
     """
     database = Database(SqliteFile(machine.state / "scheduler"), time.time)
     of_gpu: dict[str, list[GpuInterval]] = {}
@@ -332,7 +334,7 @@ def books(machine: Machine) -> list[str]:
 
 
 def left_over(machine: Machine, testimony: Path) -> list[str]:
-    """End everything as people do; return what is held, or runs, all the same."""
+    """End everything as users do; return the GPUs and processes that remain."""
     assert machine.up is not None
     machine.up.clear()
     held: list[str] = []

@@ -1,4 +1,4 @@
-"""``benchpool.yaml`` is read again on a signal: whatever comes of it is told, in true words."""
+"""``benchpool.yaml`` is reloaded on a signal, and every outcome is reported correctly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MORE = CONFIGURATION.replace("susan: 1", "susan: 2")
 
 
 class RecordingScreen(JsonScreen):
-    """Keeps what is said."""
+    """Screen that records its output."""
 
     def __init__(self) -> None:
         self.events: asyncio.Queue[tuple[str, str, dict[str, Any]]] = asyncio.Queue()
@@ -39,7 +39,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 class Room:
-    """A configuration, a token, and what reads them."""
+    """Configuration file, token file and the reloader under test."""
 
     def __init__(self, folder: Path, service: Served) -> None:
         self.file, self.token, self.told = folder / "pool.yaml", folder / "token", RecordingScreen()
@@ -57,7 +57,7 @@ def room(tmp_path: Path, service: Served) -> Room:
     return Room(tmp_path, service)
 
 
-async def test_what_changes_is_told(room: Room) -> None:
+async def test_configuration_changes_are_reported(room: Room) -> None:
     room.file.write_text(MORE)
     name, text, fields = await room.read_again()
     assert (name, "susan" in text, bool(fields["changes"])) == ("configuration", True, True)
@@ -66,9 +66,7 @@ async def test_what_changes_is_told(room: Room) -> None:
     assert (await room.read_again())[:2] == ("configuration", "Configuration: nothing changes")
 
 
-async def test_notifications_are_read_again_with_it_and_told_where_they_change(
-    room: Room, service: Served
-) -> None:
+async def test_notification_settings_are_reloaded_and_reported(room: Room, service: Served) -> None:
     file = service.pool.observed.settings.state / "notifications.yaml"
     for text, expected in (
         ("kinds: [https]\n", ("notifications", "Notifications: https")),
@@ -82,7 +80,7 @@ async def test_notifications_are_read_again_with_it_and_told_where_they_change(
         assert expected[1] in said
 
 
-async def test_a_mistake_is_told_with_its_line(room: Room) -> None:
+async def test_configuration_error_names_its_line(room: Room) -> None:
     room.file.write_text(CONFIGURATION.replace("susan: 1", "susan: one"))
     name, text, fields = await room.read_again()
     assert name == "configuration-refused"
@@ -91,7 +89,7 @@ async def test_a_mistake_is_told_with_its_line(room: Room) -> None:
 
 
 @pytest.mark.parametrize("harm", ["is gone", "is a folder", "is no text"])
-async def test_a_file_that_cannot_be_read_is_named(room: Room, harm: str) -> None:
+async def test_unreadable_file_is_named(room: Room, harm: str) -> None:
     room.file.unlink()
     if harm == "is a folder":
         room.file.mkdir()
@@ -103,7 +101,7 @@ async def test_a_file_that_cannot_be_read_is_named(room: Room, harm: str) -> Non
     assert "before stays" in text
 
 
-async def test_a_token_that_cannot_be_read_is_not_told_as_a_wrong_configuration(room: Room) -> None:
+async def test_unreadable_token_has_its_own_error(room: Room) -> None:
     room.token.unlink()
     name, text, fields = await room.read_again()
     assert (name, fields["error"]["code"]) == ("configuration-refused", "admin-token")
@@ -111,7 +109,7 @@ async def test_a_token_that_cannot_be_read_is_not_told_as_a_wrong_configuration(
 
 
 @pytest.mark.expected_errors("reading the configuration again failed")
-async def test_a_fault_of_our_own_is_told_too(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_internal_error_is_reported(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> None:
         raise KeyError("changes")
 
@@ -122,9 +120,9 @@ async def test_a_fault_of_our_own_is_told_too(room: Room, monkeypatch: pytest.Mo
     assert "not known" in text
 
 
-async def test_those_asked_for_at_once_read_one_after_the_other(room: Room) -> None:
+async def test_concurrent_reloads_run_sequentially(room: Room) -> None:
     room.file.unlink()
-    os.mkfifo(room.file)  # whoever opens it waits for a writer, and gets what that one writes
+    os.mkfifo(room.file)  # a reader waits for a writer and gets that writer's text
     room.reloading.ask()
     room.reloading.ask()
     for text in (MORE, CONFIGURATION):
@@ -133,7 +131,7 @@ async def test_those_asked_for_at_once_read_one_after_the_other(room: Room) -> N
         assert (name, "susan" in said) == ("configuration", True), said
 
 
-async def test_of_a_file_that_is_saved_again_while_it_is_read_the_last_text_is_in_force_and_stays(
+async def test_file_saved_during_reload_is_applied(
     room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = make_pool(

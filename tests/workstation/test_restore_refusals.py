@@ -1,4 +1,4 @@
-"""``benchpool restore`` refuses a copy that is too large or invalid before anything is replaced."""
+"""``benchpool restore`` rejects a copy that is too large or invalid before it replaces files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def packed(file: Path, members: Iterable[tuple[str, bytes]]) -> Path:
 
 
 def refused(state: Path, copy: Path | str) -> InvalidInput:
-    """Restore what is refused; the state is as it was, and no path of ours is in the message."""
+    """Restore a copy that must be rejected, and return the error.
+
+    The state must be unchanged, and the message must not contain a temporary path.
+    """
     (state / "scheduler").mkdir(parents=True, exist_ok=True)
     (state / "scheduler" / "pool.sqlite").write_bytes(b"as it was")
     (state / "benchpool.yaml").write_bytes(VALID)
@@ -64,7 +67,7 @@ def refused(state: Path, copy: Path | str) -> InvalidInput:
     ],
 )
 @pytest.mark.parametrize("archive", [True, False])
-def test_restore_refuses_an_invalid_configuration(
+def test_restore_rejects_invalid_configuration(
     tmp_path: Path, text: bytes, why: str, archive: bool
 ) -> None:
     members = [("pool.sqlite", pool(tmp_path)), ("benchpool.yaml", text)]
@@ -81,7 +84,7 @@ def test_restore_refuses_an_invalid_configuration(
     assert why in error.message
 
 
-def test_restore_names_the_archive_of_a_damaged_database(tmp_path: Path) -> None:
+def test_restore_names_archive_of_damaged_database(tmp_path: Path) -> None:
     copy = packed(tmp_path / "copy.tar", [("pool.sqlite", b"nothing of the kind")])
     assert f"pool.sqlite of {copy} is damaged" in refused(tmp_path / "state", copy).message
 
@@ -94,9 +97,7 @@ def test_restore_names_standard_input(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "pool.sqlite of standard input is damaged" in said
 
 
-def test_restore_bounds_what_a_compressed_archive_unpacks_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_limits_unpacked_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copy_archive, "ALWAYS_ALLOWED", 8 * MIB)
     small, large = bytes(7 * MIB), bytes(9 * MIB)
     database = ("pool.sqlite", pool(tmp_path))
@@ -110,7 +111,7 @@ def test_restore_bounds_what_a_compressed_archive_unpacks_to(
     assert "pool.sqlite was put back" in restoring.restore(tmp_path / "state", str(fits))[0]
 
 
-def test_restore_bounds_headers_and_members_of_an_archive(
+def test_restore_limits_headers_and_members(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = tarfile.TarInfo("pax")
@@ -123,7 +124,7 @@ def test_restore_bounds_headers_and_members_of_an_archive(
     assert "more than 3 members" in refused(tmp_path / "state", many).message
 
 
-def test_restore_refuses_what_the_disk_has_no_room_for(tmp_path: Path) -> None:
+def test_restore_rejects_archive_larger_than_disk(tmp_path: Path) -> None:
     member = tarfile.TarInfo("pool.sqlite")
     member.size = 2**60
     copy = tmp_path / "copy.tar"
@@ -134,7 +135,7 @@ def test_restore_refuses_what_the_disk_has_no_room_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cut", "damaged", "checksum", "nested"])
-def test_restore_refuses_a_damaged_archive_in_one_sentence(tmp_path: Path, kind: str) -> None:
+def test_restore_rejects_damaged_archive(tmp_path: Path, kind: str) -> None:
     copy = packed(tmp_path / "copy.gz", [("pool.sqlite", pool(tmp_path))])
     whole = copy.read_bytes()
     if kind == "cut":
@@ -150,7 +151,7 @@ def test_restore_refuses_a_damaged_archive_in_one_sentence(tmp_path: Path, kind:
     assert f"{copy} cannot be read as a copy" in refused(tmp_path / "state", copy).message
 
 
-def test_restore_names_tokens_that_are_valid_again(tmp_path: Path) -> None:
+def test_restore_names_revived_tokens(tmp_path: Path) -> None:
     copy, state = tmp_path / "copy", tmp_path / "state"
     copy.mkdir()
     (copy / "pool.sqlite").write_bytes(pool(tmp_path))

@@ -1,4 +1,4 @@
-"""What a script's ``benchpool submit`` says while the Hub is away and comes back."""
+"""``benchpool submit`` in a script during a restart of the Hub."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def up(tmp_path: Path) -> Iterator[RunningWorkstation]:
 
 
 def submit(up: RunningWorkstation, folder: Path, number: int) -> subprocess.CompletedProcess[str]:
-    """Run what a line of a script runs, with the address that people use: that of the proxy."""
+    """Run a script's submission through the proxy's address, as users do."""
     here = {
         "BENCHPOOL_URL": f"{up.ready['url'].rstrip('/')}/services/benchpool",
         "BENCHPOOL_TOKEN": up.ready["admin_token"],
@@ -36,7 +36,7 @@ def submit(up: RunningWorkstation, folder: Path, number: int) -> subprocess.Comp
     )
 
 
-def test_none_of_nine_submissions_fails_and_each_is_one_job(
+def test_submissions_during_hub_restart_create_one_job_each(
     up: RunningWorkstation, tmp_path: Path
 ) -> None:
     folder = tmp_path / "work"

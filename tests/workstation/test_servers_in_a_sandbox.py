@@ -1,4 +1,4 @@
-"""JupyterLab in the whole sandbox of servers: terminals, jobs and restarts go on as ever."""
+"""JupyterLab in the full sandbox of servers: terminals, jobs and restarts work as usual."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def state_of(up: RunningWorkstation) -> dict[str, object]:
 
 
 @pytest.mark.skipif("tmp" not in HERE.private, reason="no namespaces can be made here")
-async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_nothing(
+async def test_sandboxed_lab_survives_hub_restart_and_cleans_up(
     tmp_path: Path,
 ) -> None:
     state, config = tmp_path / "state", tmp_path / "pool.yaml"
@@ -89,7 +89,7 @@ async def test_a_lab_in_the_whole_sandbox_works_outlives_its_hub_and_leaves_noth
         )
 
 
-async def test_what_a_terminal_of_a_lab_left_running_ends_before_another_has_its_gpu(
+async def test_leftover_processes_end_before_gpu_is_leased_again(
     tmp_path: Path,
 ) -> None:
     """Without a sandbox there is no cgroup either, as in most containers."""

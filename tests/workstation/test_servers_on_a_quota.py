@@ -1,4 +1,4 @@
-"""Notebook servers on a fixed quota of GPUs: a real Hub, a real scheduler, real servers (R2)."""
+"""Notebook servers on a fixed GPU quota, with a real Hub, scheduler and servers (R2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def environment(pid: int) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in raw if pair)
 
 
-def test_six_starts_at_once_against_a_quota_of_two_give_exactly_two(
+def test_concurrent_starts_respect_quota(
     up: RunningWorkstation,
 ) -> None:
     names = [f"s{i}" for i in range(6)]
@@ -62,7 +62,7 @@ def test_six_starts_at_once_against_a_quota_of_two_give_exactly_two(
     assert up.leases("susan") == []
 
 
-def test_a_refusal_is_the_same_sentence_in_the_answer_on_the_form_and_on_the_failed_page(
+def test_refusal_is_identical_in_api_form_and_failed_page(
     up: RunningWorkstation,
 ) -> None:
     said = up.ask_server("joe", "big", gpus=2).json()["message"]
@@ -75,14 +75,14 @@ def test_a_refusal_is_the_same_sentence_in_the_answer_on_the_form_and_on_the_fai
         answer = session.post(f"/hub/spawn/joe/big?_xsrf={xsrf(session)}", data={"gpus": "2"})
         assert answer.status_code == 409
         assert said in answer.text
-        assert 'id="benchpool-gpus-0"' in answer.text  # the form is there again
+        assert 'id="benchpool-gpus-0"' in answer.text  # the form is shown again
         failed = session.get("/hub/spawn-pending/joe/big")
         assert said in failed.text
         for page in (answer, failed):
             assert "Traceback" not in page.text
 
 
-def test_wrong_options_are_refused_in_words_everywhere(up: RunningWorkstation) -> None:
+def test_invalid_options_are_rejected(up: RunningWorkstation) -> None:
     answer = up.ask_server("joe", "odd", gpus="many")
     assert (answer.status_code, "0 to 1024" in answer.text) == (400, True)
     answer = up.ask_server("joe", "odd", gpu=1)
@@ -92,7 +92,7 @@ def test_wrong_options_are_refused_in_words_everywhere(up: RunningWorkstation) -
         assert (page.status_code, "whole number" in page.text) == (400, True)
 
 
-def test_twenty_refusals_in_a_row_do_not_stop_the_hub(up: RunningWorkstation) -> None:
+def test_twenty_refusals_do_not_stop_hub(up: RunningWorkstation) -> None:
     hub = up.hub_pid()
     for i in range(20):
         assert up.ask_server("joe", f"no{i}", gpus=2).status_code == 409
@@ -101,7 +101,7 @@ def test_twenty_refusals_in_a_row_do_not_stop_the_hub(up: RunningWorkstation) ->
     assert up.hub_pid() == hub
 
 
-def test_the_property_of_a_group_is_the_quota_from_the_next_start_on(
+def test_group_property_sets_quota_at_next_start(
     up: RunningWorkstation,
 ) -> None:
     up.add_user("ben")
@@ -111,12 +111,12 @@ def test_the_property_of_a_group_is_the_quota_from_the_next_start_on(
         assert up.hub.put("/groups/lab/properties", json=properties).status_code == 200
         assert up.ask_server("ben", gpus=1).status_code in ACCEPTED
         assert len(up.leases("ben")) == 1
-        # Stopping a start in its middle gives the lease back.
+        # Stopping a start before it is ready releases the lease.
         up.stop_server("ben")
         up.wait_leases("ben", 0)
 
 
-def test_a_start_that_fails_gives_its_lease_back_and_says_why(up: RunningWorkstation) -> None:
+def test_failed_start_releases_lease_with_reason(up: RunningWorkstation) -> None:
     (up.state / "homes" / "ada").write_text("a file where the home folder should be")
     answer = up.ask_server("ada", gpus=1)
     assert (answer.status_code, "home folder" in answer.text) == (503, True)
@@ -124,9 +124,9 @@ def test_a_start_that_fails_gives_its_lease_back_and_says_why(up: RunningWorksta
 
 
 def refused(up: RunningWorkstation, user: str, name: str) -> bool:
-    """Ask for a server that must not start; say whether it does not.
+    """Request a server that must not start; return whether it does not.
 
-    A scheduler that is long in coming back refuses after the Hub's answer.
+    A scheduler that restarts slowly refuses after the Hub's answer.
     """
     status = up.ask_server(user, name, gpus=1).status_code
     if status == 202:
@@ -134,14 +134,14 @@ def refused(up: RunningWorkstation, user: str, name: str) -> bool:
     return status in (202, 409)
 
 
-def test_leases_survive_kill_9_of_the_scheduler_and_of_the_hub(up: RunningWorkstation) -> None:
+def test_leases_survive_kill_of_scheduler_and_hub(up: RunningWorkstation) -> None:
     up.start_server("jemma", "kept", gpus=1)
     before = up.held("jemma")
     assert len(before) == 1
     pid = up.server_pid("jemma", "kept")
 
     os.kill(up.scheduler_pid(), signal.SIGKILL)
-    # The next start waits for the scheduler that the Hub's keeper starts again.
+    # The next start waits for the scheduler, which the Hub's keeper restarts.
     assert refused(up, "jemma", "second")
     assert up.held("jemma") == before
 
@@ -157,7 +157,7 @@ def test_leases_survive_kill_9_of_the_scheduler_and_of_the_hub(up: RunningWorkst
 
 
 @pytest.mark.timeout(300)
-def test_a_server_without_gpu_starts_while_the_scheduler_is_silent(
+def test_server_without_gpu_starts_without_scheduler(
     up: RunningWorkstation,
 ) -> None:
     scheduler = up.scheduler_pid()
@@ -173,19 +173,19 @@ def test_a_server_without_gpu_starts_while_the_scheduler_is_silent(
     up.stop_server("joe", "plain")
 
 
-def test_a_browser_session_opens_the_page_of_the_pool(up: RunningWorkstation) -> None:
+def test_browser_session_opens_pool_page(up: RunningWorkstation) -> None:
     with logged_in(up, "joe") as session:
         page = session.get("/services/benchpool/")
         assert (page.status_code, page.url.path) == (200, "/services/benchpool/")
         assert "joe" in page.text
 
 
-def test_sighup_reads_the_configuration_again_all_or_nothing(up: RunningWorkstation) -> None:
+def test_sighup_reloads_whole_configuration_or_nothing(up: RunningWorkstation) -> None:
     text = up.config.read_text()
     up.config.write_text(text.replace("ada: 1", "ada: one"))
     up.process.send_signal(signal.SIGHUP)
     assert "line" in up.wait_event("configuration-refused")["text"]
-    # Less for one person fits whatever the users of other tests are promised.
+    # A lower quota for one user always fits, whatever other tests guarantee.
     up.config.write_text(text.replace("joe: 1", "joe: 0"))
     up.process.send_signal(signal.SIGHUP)
     assert "joe" in up.wait_event("configuration")["text"]

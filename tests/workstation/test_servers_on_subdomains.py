@@ -1,4 +1,4 @@
-"""Users' servers at names of their own, and requests for names that are not ours (R17)."""
+"""Users' servers on subdomains, and requests for foreign host names (R17)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
         yield browser
 
 
-def test_a_server_opens_at_a_name_of_its_own_and_leads_back_to_the_pool(
+def test_server_opens_on_subdomain_and_links_to_pool(
     up: RunningWorkstation, browser: httpx.Client
 ) -> None:
     admin = up.hub.get("/user").json()["name"]
@@ -52,16 +52,14 @@ def test_a_server_opens_at_a_name_of_its_own_and_leads_back_to_the_pool(
     assert browser.get(address).status_code == 200
 
 
-def test_the_hubs_pages_lead_to_the_pool_with_the_port(
-    up: RunningWorkstation, browser: httpx.Client
-) -> None:
+def test_hub_pages_link_to_pool_with_port(up: RunningWorkstation, browser: httpx.Client) -> None:
     follow_to_pool(up, browser)
     assert "__Host-jupyterhub-hub-login" in {cookie.name for cookie in browser.cookies.jar}
 
 
 @pytest.mark.parametrize("path", ["hub/login", "services/benchpool/", "user/root/lab", "hub/api/"])
 @pytest.mark.parametrize("host", ["evil.example", "pool.example.test.evil.example", ""])
-def test_a_request_for_a_foreign_name_is_refused_by_a_sentence(
+def test_request_for_foreign_host_is_rejected(
     up: RunningWorkstation, browser: httpx.Client, path: str, host: str
 ) -> None:
     for upgrade in ({}, {"Connection": "Upgrade", "Upgrade": "websocket"}):
@@ -73,7 +71,7 @@ def test_a_request_for_a_foreign_name_is_refused_by_a_sentence(
 @pytest.mark.parametrize(
     "host", [HOST, f"susan.{HOST}", "127.0.0.1", "[::1]", "192.0.2.7", "localhost", "LOCALHOST."]
 )
-def test_our_names_and_addresses_are_taken(
+def test_own_names_and_addresses_are_accepted(
     up: RunningWorkstation, browser: httpx.Client, host: str
 ) -> None:
     port = httpx.URL(up.ready["url"]).port
@@ -91,7 +89,7 @@ def test_our_names_and_addresses_are_taken(
         ([HOST], f"does not hold for *.{HOST}, where --subdomains puts the users' servers"),
     ],
 )
-def test_subdomains_that_could_not_work_are_refused_with_the_way_out(
+def test_unusable_subdomain_options_are_rejected(
     tmp_path: Path, names: list[str], said: str
 ) -> None:
     files = issue(tmp_path, HOST)

@@ -1,4 +1,4 @@
-"""Services through the real Hub and proxy: who passes, sleep and wake, a change under load."""
+"""Services through the real Hub and proxy: access, sleep and wake, and a change under load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from benchpool_support.workstation import RunningWorkstation
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 NAVIGATES = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none", "Accept": "text/html"}
-"""What a browser says of itself that opens a page."""
+"""Request headers of a browser that opens a page."""
 
 ANSWERS = """
 import http.server, sys, time
@@ -59,7 +59,7 @@ def answering(name: str, word: str, **more: Any) -> ServiceRequest:
 
 @contextmanager
 def served(up: RunningWorkstation, asked: ServiceRequest) -> Iterator[Client]:
-    """A service of susan's; it is removed at the end."""
+    """Yield a client of susan with a running service, which is removed at the end."""
     pool = f"{up.ready['url']}services/benchpool"
     with Client(Credentials(pool, up.token_of("susan"))) as susan:
         susan.serve(asked)
@@ -77,12 +77,12 @@ def until_service(client: Client, name: str, holds: Callable[[PoolService], bool
 
 
 def asking(up: RunningWorkstation, user: str) -> httpx.Client:
-    """A program with a token of a user."""
+    """Return a client with a user's token."""
     headers = {"Authorization": f"token {up.token_of(user)}"}
     return direct.Client(base_url=up.ready["url"], headers=headers, timeout=60)
 
 
-def test_whom_its_owner_lets_in_passes_by_login_or_token_and_nobody_else(
+def test_service_admits_only_allowed_users(
     up: RunningWorkstation,
 ) -> None:
     path = "/services/benchpool/s/notes/deep?x=1"
@@ -104,7 +104,7 @@ def test_whom_its_owner_lets_in_passes_by_login_or_token_and_nobody_else(
             assert "/hub/" in answer.headers["Location"]
 
 
-def test_asleep_it_gives_its_gpu_back_and_the_first_request_wakes_it(
+def test_sleeping_service_releases_gpu_and_wakes_on_request(
     up: RunningWorkstation,
 ) -> None:
     path = "/services/benchpool/s/sleeper/"
@@ -132,7 +132,7 @@ def test_asleep_it_gives_its_gpu_back_and_the_first_request_wakes_it(
         assert susan.service("sleeper").state is ServiceState.STOPPED
 
 
-def test_a_change_of_version_under_steady_load_refuses_no_request(up: RunningWorkstation) -> None:
+def test_version_change_under_load_drops_no_request(up: RunningWorkstation) -> None:
     with served(up, answering("steady", "one")) as susan, asking(up, "susan") as program:
         seen: Counter[tuple[int, str]] = Counter()
         over = threading.Event()

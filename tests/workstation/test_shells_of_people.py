@@ -1,4 +1,4 @@
-"""``benchpool shell`` typed in a terminal: it becomes one in the job, for the job's owner alone."""
+"""``benchpool shell`` in a terminal opens a shell in the job, for the job's owner only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pool(up: RunningWorkstation) -> str:
 
 @pytest.fixture
 def job(up: RunningWorkstation) -> Iterator[str]:
-    """A running job of joe's."""
+    """Yield a running job of joe."""
     with Client(Credentials(pool(up), up.token_of("joe"))) as joe:
         id_ = joe.submit(SLEEPER).id
         up.wait_job(id_, "running")
@@ -31,16 +31,14 @@ def job(up: RunningWorkstation) -> Iterator[str]:
         up.wait_job(id_, "cancelled")
 
 
-def test_the_terminal_of_the_owner_becomes_one_in_the_job_and_is_itself_again_afterwards(
-    up: RunningWorkstation, job: str
-) -> None:
+def test_shell_opens_in_job_and_restores_terminal(up: RunningWorkstation, job: str) -> None:
     joe = shells_of_people.environ(pool(up), up.token_of("joe"))
     with shells_of_people.begun(joe, job) as terminal:
         assert not terminal.shows_what_is_typed()
         terminal.type(b'echo "<$BENCHPOOL_JOB_ID>"\n')
         terminal.until(f"<{job}>".encode())
         shells_of_people.obeys(terminal)
-        terminal.type(b"\x1c")  # Ctrl-\ ends what catches Ctrl-C
+        terminal.type(b"\x1c")  # Ctrl-\ ends a program that catches Ctrl-C
         terminal.type(b"exit 7\n")
         assert terminal.end() == 7
         assert terminal.shows_what_is_typed()
@@ -49,21 +47,19 @@ def test_the_terminal_of_the_owner_becomes_one_in_the_job_and_is_itself_again_af
     assert (told["actor"], told["outcome"]) == ("joe", "done")
 
 
-def test_the_lead_of_its_project_is_refused_and_a_colleague_finds_no_such_job(
-    up: RunningWorkstation, job: str
-) -> None:
+def test_shell_is_rejected_for_lead_and_colleague(up: RunningWorkstation, job: str) -> None:
     susan = shells_of_people.environ(pool(up), up.token_of("susan"))
     assert "only joe may open a shell in it" in shells_of_people.refused(susan, job)
     jemma = shells_of_people.environ(pool(up), up.token_of("jemma"))
     assert "only joe" not in shells_of_people.refused(jemma, job)
 
 
-def test_it_ends_with_the_job_and_says_so(up: RunningWorkstation, job: str) -> None:
+def test_shell_ends_with_job(up: RunningWorkstation, job: str) -> None:
     token = up.token_of("joe")
     with shells_of_people.begun(shells_of_people.environ(pool(up), token), job) as terminal:
         with Client(Credentials(pool(up), token)) as joe:
             joe.cancel(job, "enough")
         assert terminal.end() == 1
-    # The one that sees the end first says so.
+    # The side that detects the end first reports it.
     said = terminal.printed.decode()
     assert "ended with attempt 1" in said or "ended by a signal, as at the end of its" in said

@@ -1,4 +1,4 @@
-"""A slow disk delays copies of databases, and neither a start nor the Hub."""
+"""A slow disk delays copies of databases, but not a start or the Hub."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if "up" in sys.orig_argv:
 
     files.write_private = write_and_lock
 """
-"""Locks the Hub's database as soon as the administrator's token is written."""
+"""Code that locks the Hub's database as soon as the administrator's token is written."""
 
 
 def slow_flushes(folder: Path, below: Path) -> Mapping[str, str]:
-    """Return the environment of a process whose flushes of files below a folder are slow."""
+    """Return the environment of a process with slow flushes of files below a folder."""
     library = failing_calls.compiled(folder, SOURCE)
     if library is None:
         pytest.skip("there is no C compiler")
@@ -61,7 +61,7 @@ def slow_flushes(folder: Path, below: Path) -> Mapping[str, str]:
     }
 
 
-def test_a_hub_can_write_while_the_copy_of_its_database_is_flushed(tmp_path: Path) -> None:
+def test_hub_writes_during_database_copy(tmp_path: Path) -> None:
     database, copies = tmp_path / "hub.sqlite", tmp_path / "copies"
     copies.mkdir()
     with closing(sqlite3.connect(database, isolation_level=None, timeout=0.5)) as hub:
@@ -76,14 +76,14 @@ def test_a_hub_can_write_while_the_copy_of_its_database_is_flushed(tmp_path: Pat
         with subprocess.Popen(command, env=environment) as process:
             until((tmp_path / "flushes").exists, "the copy is flushed")
             hub.execute("INSERT INTO users VALUES ('susan')")
-            assert process.poll() is None  # it is flushed still
+            assert process.poll() is None  # still flushing
         assert process.returncode == 0
     with closing(sqlite3.connect(copies / "hub.sqlite")) as copy:
         assert copy.execute("SELECT count(*) FROM users").fetchone() == (1,)
 
 
 @pytest.mark.slow
-def test_no_copy_is_made_before_a_start_is_over(
+def test_database_is_not_copied_during_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = tmp_path / "state"
@@ -97,10 +97,10 @@ def test_no_copy_is_made_before_a_start_is_over(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [8, 40])
-def test_a_hub_whose_database_is_locked_is_waited_for(
+def test_locked_hub_database_is_awaited(
     seconds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite of the Hub waits for 30 s; a longer lock makes it answer 403 or 500."""
+    """The Hub's SQLite waits for 30 s; after a longer lock it answers 403 or 500."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "sitecustomize.py").write_text(LOCKS)

@@ -1,4 +1,4 @@
-"""The state folder is private, used by one at a time, and keeps ports and keys."""
+"""The state folder is private, has one user at a time, and keeps ports and keys."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_only_its_owner_can_read_it(folder: state.StateFolder) -> None:
+def test_state_folder_is_readable_by_owner_only(folder: state.StateFolder) -> None:
     assert mode(folder.path) == 0o700
     hub_facts.secrets(folder)
     for name in ("shared-password", "admin-password", "metrics-token", "hub/hub-token"):
         assert mode(folder.path / name) == 0o600
 
 
-def test_jobs_of_other_accounts_get_through_to_their_folders_and_to_nothing_else(
+def test_jobs_of_other_accounts_reach_only_job_folders(
     tmp_path: Path,
 ) -> None:
     for place in (tmp_path, *tmp_path.parents):
@@ -52,7 +52,7 @@ def test_jobs_of_other_accounts_get_through_to_their_folders_and_to_nothing_else
         assert mode(folder.path / "up.lock") == 0o600
 
 
-def test_a_place_that_other_accounts_cannot_reach_is_refused_for_their_jobs(
+def test_unreachable_state_folder_is_rejected_for_accounts(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
@@ -60,17 +60,17 @@ def test_a_place_that_other_accounts_cannot_reach_is_refused_for_their_jobs(
         state.prepare(tmp_path / "closed" / "state", passable=True)
 
 
-def test_secrets_stay_the_same_over_starts(folder: state.StateFolder) -> None:
+def test_secrets_are_kept_between_starts(folder: state.StateFolder) -> None:
     assert hub_facts.secrets(folder) == hub_facts.secrets(folder)
 
 
-def test_a_folder_that_cannot_be_made_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_uncreatable_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="--state"):
         state.prepare(tmp_path / "file" / "state")
 
 
-def test_a_second_start_is_refused_with_the_address_of_the_first(
+def test_second_start_is_rejected_with_running_address(
     folder: state.StateFolder,
 ) -> None:
     me = identity(os.getpid()) or ""
@@ -88,7 +88,7 @@ def test_a_second_start_is_refused_with_the_address_of_the_first(
         pass
 
 
-def test_a_hub_that_is_just_ending_is_waited_for(folder: state.StateFolder) -> None:
+def test_ending_hub_is_awaited(folder: state.StateFolder) -> None:
     with state.alone(folder) as lock:
         # Like a Hub whose `benchpool up` was killed: it holds a copy of the lock for a while.
         hub = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
@@ -106,10 +106,10 @@ with state.alone(state.at(Path(sys.argv[1]))):
 """
 
 
-def test_one_that_left_no_word_of_itself_is_ended_as_it_is_advised(
+def test_lock_holder_without_note_ends_as_advised(
     folder: state.StateFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`benchpool down` reads what is damaged, and could not end it."""
+    """`benchpool down` would read the damaged note and could not end the process."""
     monkeypatch.setattr(state, "END_PATIENCE_S", 0.0)
     command = [sys.executable, "-c", HOLDS, str(folder.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
@@ -129,7 +129,7 @@ def test_one_that_left_no_word_of_itself_is_ended_as_it_is_advised(
         pass
 
 
-def test_a_login_key_opens_once_and_is_kept_as_a_hash_alone(folder: state.StateFolder) -> None:
+def test_login_key_works_once_and_is_stored_hashed(folder: state.StateFolder) -> None:
     key = login_keys.create(folder.login_keys, "susan")
     [file] = folder.login_keys.iterdir()
     assert key not in file.name + file.read_text()
@@ -138,12 +138,12 @@ def test_a_login_key_opens_once_and_is_kept_as_a_hash_alone(folder: state.StateF
     assert redeem(folder.login_keys, key) is None
 
 
-def test_a_login_key_is_good_for_one_day(folder: state.StateFolder) -> None:
+def test_login_key_expires_after_one_day(folder: state.StateFolder) -> None:
     key = login_keys.create(folder.login_keys, "susan")
     late = time.time() + login_keys.LIFETIME_S + 1
     assert redeem(folder.login_keys, key, now=late) is None
 
 
 @pytest.mark.parametrize("key", ["", "short", "../../../etc/passwd", "x" * 500, "a b" * 20])
-def test_what_is_no_key_opens_nothing(folder: state.StateFolder, key: str) -> None:
+def test_invalid_login_key_is_rejected(folder: state.StateFolder, key: str) -> None:
     assert redeem(folder.login_keys, key) is None

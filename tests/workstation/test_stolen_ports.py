@@ -1,4 +1,4 @@
-"""``benchpool up`` comes up when another program takes a port after it was chosen."""
+"""``benchpool up`` starts although another program takes a port after its choice."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ if "BENCHPOOL_HUB_FACTS" in os.environ and "jupyterhub" in " ".join(sys.orig_arg
             json.dump({"pid": thief.pid, "port": port}, file)
         thief.stdout.readline()
 """
-"""Runs first of all in the Hub's process, seconds before the port is bound."""
+"""Code that runs first in the Hub's process, seconds before the port is bound."""
 
 
 class Theft:
-    """What the thief wrote down: its process and the port."""
+    """The thief's record: its process and the port."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     @property
     def port(self) -> int:
-        """The stolen port."""
+        """Return the stolen port."""
         return int(json.loads(self.file.read_text())["port"])
 
     def end(self) -> None:
@@ -81,7 +81,7 @@ class Theft:
 def theft(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Theft]:
-    """The next Hub finds this port of its workstation taken."""
+    """Yield the theft of a port; the next Hub finds this port of its workstation in use."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "sitecustomize.py").write_text(STEALS)
@@ -95,7 +95,7 @@ def theft(
 
 
 @pytest.mark.parametrize("theft", ["public", "hub", "proxy_api", "scheduler"], indirect=True)
-def test_a_stolen_port_is_replaced(theft: Theft, tmp_path: Path) -> None:
+def test_stolen_port_is_replaced(theft: Theft, tmp_path: Path) -> None:
     with start(tmp_path / "state") as up:
         numbers = files.read_json(StateFolder(up.state).hub / "ports.json", Ports)
         assert numbers is not None
@@ -104,7 +104,7 @@ def test_a_stolen_port_is_replaced(theft: Theft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("theft", ["public"], indirect=True)
-def test_a_stolen_port_that_was_named_is_refused(theft: Theft, tmp_path: Path) -> None:
+def test_stolen_public_port_is_rejected(theft: Theft, tmp_path: Path) -> None:
     port = free_port()
     with (
         pytest.raises(DidNotStart) as ended,

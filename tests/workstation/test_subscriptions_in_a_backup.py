@@ -1,4 +1,4 @@
-"""Who is told what goes along in a backup, with what was told, and comes back by restore."""
+"""Subscriptions with their delivery log are part of a backup and of its restore."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told(state: Path, *users: str) -> dict[str, tuple[str, int]]:
         return {user: (kept[user].addresses[0].secret, kept[user].wait_s) for user in users}
 
 
-def test_subscriptions_go_along_as_a_folder_and_as_a_tar_and_newer_ones_stay(
+def test_subscriptions_are_restored_and_newer_entries_kept(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"
@@ -62,7 +62,7 @@ def test_subscriptions_go_along_as_a_folder_and_as_a_tar_and_newer_ones_stay(
         assert told(state, "joe") == {"joe": (SECRET, 5)}
 
 
-def test_those_of_a_clusters_volume_go_along_with_what_was_told(tmp_path: Path) -> None:
+def test_volume_subscriptions_are_restored_with_delivery_log(tmp_path: Path) -> None:
     with served(allow(tmp_path / "volume")) as service:
         subscribe(service, "joe")
     record = tmp_path / "volume" / "scheduler" / subscription_files.TOLD

@@ -1,4 +1,4 @@
-"""What `benchpool backup` takes away has the audit trail, and `restore` brings it back."""
+"""`benchpool backup` includes the audit trail, and `restore` brings it back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchpool_support.serving import served
 TRAIL = "audit/000000000001.jsonl"
 
 
-def test_it_goes_along_as_a_folder_and_as_a_tar_and_goes_on_where_it_is_put_back(
+def test_audit_trail_is_restored_and_continued(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"

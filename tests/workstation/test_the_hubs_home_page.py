@@ -1,4 +1,4 @@
-"""The Hub's home page says my quota, my jobs and the pool, and administrators land there."""
+"""The Hub's home page shows quota, jobs and pool; administrators start there."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SLEEPS = "import time; time.sleep(600)"
 
 
 def text_of(html: str, id_: str) -> str:
-    """Return what people read in one element of the page."""
+    """Return the visible text of one element of the page."""
     found = re.search(rf'<(\w+)[^>]* id="{id_}">(.*?)</\1>', html, re.S)
     assert found is not None, html
     return " ".join(re.sub(r"<[^>]*>", " ", found[2]).split())
 
 
-def test_it_says_what_i_hold_what_i_run_and_how_the_pool_is(up: RunningWorkstation) -> None:
+def test_home_page_shows_quota_jobs_and_pool(up: RunningWorkstation) -> None:
     with logged_in(up, "susan") as session:
         page = session.get("/hub/home").text
         assert text_of(page, "benchpool-home-bench") == (
@@ -65,7 +65,7 @@ def test_it_says_what_i_hold_what_i_run_and_how_the_pool_is(up: RunningWorkstati
         assert text_of(session.get("/hub/home").text, "benchpool-home-jobs").startswith("None")
 
 
-def test_without_a_scheduler_it_says_so_and_the_rest_of_the_page_is_there(
+def test_home_page_works_without_scheduler(
     up: RunningWorkstation,
 ) -> None:
     with logged_in(up, "ada") as session:
@@ -80,7 +80,7 @@ def test_without_a_scheduler_it_says_so_and_the_rest_of_the_page_is_there(
         assert 'id="start"' in page
 
 
-def test_a_wish_for_a_project_reaches_its_lead_who_grants_it_on_the_pools_page(
+def test_access_request_is_granted_by_project_lead(
     up: RunningWorkstation,
 ) -> None:
     home, pool = "/hub/home", "/services/benchpool/"
@@ -106,13 +106,13 @@ def test_a_wish_for_a_project_reaches_its_lead_who_grants_it_on_the_pools_page(
 
 
 def inputs(html: str, action: str) -> dict[str, str]:
-    """Return what the hidden fields of a form hold."""
+    """Return the hidden fields of a form with their values."""
     form = re.search(rf'<form[^>]* action="[^"]*{action}"[^>]*>(.*?)</form>', html, re.S)
     assert form is not None, html
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form[1]))
 
 
-def test_administrators_land_on_it_and_others_on_the_form(up: RunningWorkstation) -> None:
+def test_administrators_start_on_home_page_and_users_on_form(up: RunningWorkstation) -> None:
     with logged_in(up, "jemma") as session:
         assert session.get("/").url.path == "/hub/spawn"
     with direct.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
@@ -134,6 +134,6 @@ def test_administrators_land_on_it_and_others_on_the_form(up: RunningWorkstation
 
 
 def entry_of(html: str) -> str:
-    """Return where the entry benchpool of the Hub's menu of services leads."""
+    """Return the target of the entry benchpool in the Hub's menu of services."""
     (found,) = re.findall(r'<a class="dropdown-item" href="([^"]+)">benchpool</a>', html)
     return str(found)

@@ -1,4 +1,4 @@
-"""Everything that concerns the Hub, on the oldest JupyterHub that the distribution lets in."""
+"""All features of the Hub, on the oldest JupyterHub that the distribution accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 HUBS_PATIENCE_S = 10
-"""So long this Hub waits by itself for a service, before it ends."""
+"""Time that this Hub waits for a service before it ends, in seconds."""
 
 BEGINS_LATE = f"""
 import sys, time
@@ -29,13 +29,14 @@ import sys, time
 if "benchpool_scheduler.app" in sys.orig_argv:
     time.sleep({HUBS_PATIENCE_S})
 """
-"""Two processes do so, one after the other: what keeps the scheduler running, and the scheduler.
-On a slow machine the Hub begins to wait some seconds after the first."""
+"""Two processes do so in sequence: the keeper of the scheduler, and the scheduler. On a slow
+machine the Hub begins to wait some seconds after the first.
+"""
 
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
-    """A workstation that starts slowly, as on a busy machine."""
+    """Yield a workstation that starts slowly, as on a busy machine."""
     folder = tmp_path_factory.mktemp("oldest")
     python = hub_environments.python(hub_environments.oldest())
     config = folder / "pool.yaml"
@@ -57,22 +58,20 @@ def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
         yield browser
 
 
-def test_it_is_the_one_that_runs(up: RunningWorkstation) -> None:
+def test_oldest_jupyterhub_runs(up: RunningWorkstation) -> None:
     assert up.hub.get("/").json()["version"] == hub_environments.oldest()
 
 
-def test_a_scheduler_that_begins_late_is_waited_for(up: RunningWorkstation) -> None:
+def test_late_scheduler_is_awaited(up: RunningWorkstation) -> None:
     assert up.ready["seconds"] > HUBS_PATIENCE_S
     assert "Cannot connect to benchpool service" in (up.state / "logs" / "hub.log").read_text()
 
 
-def test_the_pages_of_hub_and_pool_open_after_a_login(
-    up: RunningWorkstation, browser: httpx.Client
-) -> None:
+def test_hub_and_pool_pages_open_after_login(up: RunningWorkstation, browser: httpx.Client) -> None:
     follow_to_pool(up, browser)
 
 
-def test_a_server_holds_to_its_quota_and_reaches_the_pool(
+def test_server_respects_quota_and_reaches_pool(
     up: RunningWorkstation, browser: httpx.Client
 ) -> None:
     admin = up.hub.get("/user").json()["name"]

@@ -1,4 +1,4 @@
-"""The administrator's token ends, is exchanged by a verb, and the one before is good no longer."""
+"""Expiry and rotation of the administrator's token; the previous token becomes invalid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rotated(state: Path) -> Path:
 
 
 @pytest.mark.timeout(400)
-async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> None:
+async def test_rotated_token_becomes_invalid(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with start(state, gpus=2, auth="one-time", clear=False) as up:
         old = up.ready["admin_token"]
@@ -51,13 +51,13 @@ async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> N
         assert direct.get(f"{api}/status", headers=headers).status_code == 200
 
         await check_renewal(StateFolder(state), up.ready["hub_api"], new)
-        # `benchpool up` itself goes by the file: it counts what runs on when it ends.
+        # `benchpool up` itself reads the file: at its end it counts the jobs that keep running.
         up.stop()
         assert up.wait_event("stopping")["jobs"] == 0
 
 
 async def check_renewal(folder: StateFolder, hub_api: str, token: str) -> None:
-    """It is good for 90 days, kept for 60, and then another is put in its place."""
+    """Check that the token is valid for 90 days and replaced after 60 days."""
     hub = HubApi(hub_api, secrets(folder).hub_token)
     now = datetime.now(UTC)
     try:
@@ -69,13 +69,13 @@ async def check_renewal(folder: StateFolder, hub_api: str, token: str) -> None:
         later = await admin_token.current(hub, path, now + timedelta(days=61))
         assert later != token
         assert path.read_text().strip() == later
-        assert await hub.end_of(token, account()) is not None  # whoever holds it goes on
+        assert await hub.end_of(token, account()) is not None  # old token stays valid
     finally:
         await hub.close()
 
 
 @pytest.mark.timeout(400)
-def test_a_pool_whose_token_is_gone_can_be_ended_as_it_is_advised(tmp_path: Path) -> None:
+def test_pool_with_missing_token_stops_as_advised(tmp_path: Path) -> None:
     state = tmp_path / "my state"
     with start(state, gpus=2, auth="one-time", clear=False) as up:
         (state / "admin-token").unlink()
@@ -88,7 +88,7 @@ def test_a_pool_whose_token_is_gone_can_be_ended_as_it_is_advised(tmp_path: Path
 
 
 @pytest.mark.timeout(400)
-def test_a_pool_whose_token_is_gone_is_ended_where_nothing_is_asked_of_it(tmp_path: Path) -> None:
+def test_pool_with_missing_token_stops_without_options(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with start(state, gpus=2, auth="one-time", clear=False) as up:
         (state / "admin-token").unlink()
@@ -97,7 +97,7 @@ def test_a_pool_whose_token_is_gone_is_ended_where_nothing_is_asked_of_it(tmp_pa
 
 
 def ran(*words: str) -> tuple[int, str]:
-    """Return the exit status of a command and what it wrote to standard error."""
+    """Return the exit status and the standard error of a command."""
     done = subprocess.run(
         [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False
     )

@@ -1,7 +1,7 @@
-"""The unit that ``benchpool up --install`` writes: what it says, and its own commands, run.
+"""The unit written by ``benchpool up --install``: its text, and its commands as run by systemd.
 
-No systemd is needed: its side of the protocol, a socket that hears of ready and alive, is ours.
-Where ``systemd-analyze`` is there, it reads the unit too.
+The tests need no systemd: a socket of their own receives the ready and watchdog messages.
+``systemd-analyze`` also checks the unit where it is installed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchpool_support.workstation import COMMAND
 BENCHPOOL = list(COMMAND)
 
 
-def test_each_proxy_and_each_cookie_is_in_its_command(tmp_path: Path) -> None:
+def test_unit_command_has_every_proxy_and_cookie(tmp_path: Path) -> None:
     proxies, cookies = ("10.0.0.7", "10.1.0.0/16"), ("_oauth2_proxy",)
     words = units.command(UpOptions(tmp_path, trusted_proxies=proxies, hidden_cookies=cookies))
     told = " ".join(words)
@@ -41,7 +41,7 @@ def test_each_proxy_and_each_cookie_is_in_its_command(tmp_path: Path) -> None:
 
 
 def installed(home: Path, *options: str) -> dict[str, str]:
-    """Write a user unit below a home, and return what its section of the service says."""
+    """Write a user unit below a home, and return its service section."""
     environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_RUNTIME_DIR": str(home)}
     line = [*BENCHPOOL, "up", "--install", "user", "--state", str(home / "state"), *options]
     done = subprocess.run(
@@ -54,7 +54,7 @@ def installed(home: Path, *options: str) -> dict[str, str]:
             ["systemd-analyze", "--user", "verify", path],
             env=environ, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
-        # It reads the machine's other units as well, and tells what it thinks of those.
+        # It reads the machine's other units as well and reports on those too.
         ours = [line for line in said.stderr.splitlines() if "benchpool.service" in line]
         assert (said.returncode, ours) == (0, [])
     read = configparser.ConfigParser(interpolation=None, strict=False)
@@ -63,7 +63,7 @@ def installed(home: Path, *options: str) -> dict[str, str]:
     return dict(read["Service"])
 
 
-def test_it_restarts_whatever_happens_ends_one_process_alone_and_hears_that_it_is_alive(
+def test_unit_sets_restart_kill_mode_and_watchdog(
     tmp_path: Path,
 ) -> None:
     said = installed(tmp_path, "--port", "0", "--gpus", "2")
@@ -76,13 +76,13 @@ def test_it_restarts_whatever_happens_ends_one_process_alone_and_hears_that_it_i
     assert words[words.index("--gpus") + 1] == "2"
 
 
-def test_odd_signs_in_a_path_stay_what_they_are(tmp_path: Path) -> None:
+def test_special_characters_in_path_are_escaped(tmp_path: Path) -> None:
     home = tmp_path / "my 100% pool"
     home.mkdir()
     assert f'"{tmp_path}/my 100%% pool/state"' in installed(home)["ExecStart"]
 
 
-def test_jobs_get_a_cgroup_beside_its_own_where_systemd_knows_how(
+def test_unit_delegates_subgroup_on_recent_systemd(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = UpOptions(tmp_path / "state")
@@ -95,14 +95,14 @@ def test_jobs_get_a_cgroup_beside_its_own_where_systemd_knows_how(
         assert ("DelegateSubgroup=benchpool-service" in text) is there
 
 
-def test_options_that_cannot_work_write_no_unit(tmp_path: Path) -> None:
+def test_invalid_options_write_no_unit(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
         installed(tmp_path, "--port", "70000")
     assert failed.value.returncode == 2
     assert not (tmp_path / ".config").exists()
 
 
-def test_the_doctor_knows_the_unit_of_its_state_folder(tmp_path: Path) -> None:
+def test_doctor_checks_installed_unit(tmp_path: Path) -> None:
     installed(tmp_path)
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
@@ -124,7 +124,7 @@ def test_the_doctor_knows_the_unit_of_its_state_folder(tmp_path: Path) -> None:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
-    """The socket at which systemd would listen."""
+    """Yield the socket on which systemd would listen."""
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as way:
         way.bind(str(tmp_path / "notify"))
         way.settimeout(120)
@@ -132,7 +132,7 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def heard(manager: socket.socket, fact: str) -> str:
-    """Wait until the process has said this; return all that it said with it."""
+    """Wait until the process sends this fact; return the whole message."""
     while True:
         said = manager.recv(4096).decode()
         if fact in said.split("\n"):
@@ -141,9 +141,7 @@ def heard(manager: socket.socket, fact: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_its_command_says_when_all_answers_and_that_it_is_alive_and_leaves_jobs_running(
-    tmp_path: Path, manager: socket.socket
-) -> None:
+def test_unit_command_notifies_ready_and_watchdog(tmp_path: Path, manager: socket.socket) -> None:
     unit = installed(tmp_path, "--port", "0", "--gpus", "2")
     environ = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "1000000"}
     process = subprocess.Popen(
@@ -162,7 +160,7 @@ def test_its_command_says_when_all_answers_and_that_it_is_alive_and_leaves_jobs_
         pid = worker_of(json.loads(sent.stdout)["id"])
         for _ in range(3):
             heard(manager, "WATCHDOG=1")
-        subprocess.run(["kill", "-HUP", str(process.pid)], check=True)  # what ExecReload runs
+        subprocess.run(["kill", "-HUP", str(process.pid)], check=True)  # the command of ExecReload
         heard(manager, "WATCHDOG=1")
         process.send_signal(signal.SIGTERM)
         heard(manager, "STOPPING=1")
@@ -176,7 +174,7 @@ def test_its_command_says_when_all_answers_and_that_it_is_alive_and_leaves_jobs_
 
 
 def worker_of(job: str) -> int:
-    """Return the process of a job that runs."""
+    """Return the process ID of a running job."""
 
     def found() -> list[int]:
         processes = (it for it in Path("/proc").iterdir() if it.name.isdigit())

@@ -1,4 +1,4 @@
-"""``benchpool up`` and ``down`` as typed: ready line, second start, what runs on, exit statuses."""
+"""``benchpool up`` and ``down`` as typed: ready line, second start, running jobs, exit status."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def running_job(up: RunningWorkstation) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(480)
-def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
-    tmp_path: Path, record_property: Any
-) -> None:
+def test_jobs_survive_ctrl_c_and_are_adopted(tmp_path: Path, record_property: Any) -> None:
     state = tmp_path / "state"
     with start(state, auth="one-time", clear=False) as first:
         assert set(first.ready) == READY_KEYS
@@ -99,7 +97,7 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         down = benchpool("down", "--state", str(state), "--jobs", "pause")
         assert (down.returncode, down.stderr) == (0, "")
         assert again.process.wait(timeout=40) == 0
-    # What runs on is counted, and ended by the command that is printed.
+    # Running jobs are counted, and the printed command ends them.
     down = benchpool("down", "--state", str(state), "--json")
     error = json.loads(down.stdout)["error"]
     assert (down.returncode, error["code"]) == (4, "not-running")
@@ -110,11 +108,11 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
     ended = benchpool(*shlex.split(advised[1]))
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "1 service stopped; benchpool wake-service NAME begins one again: web." in ended.stdout
-    assert identity(pid) is None  # ended, whether its new parent buried it or not
+    assert identity(pid) is None  # ended, even as a zombie
     down = benchpool("down", "--state", str(state))
     assert "No benchpool runs from" in down.stderr
     assert f"`benchpool up --state {state}`" in down.stderr
-    assert "run on" not in down.stderr  # no replica was begun in place of the one that was ended
+    assert "run on" not in down.stderr  # no replica has replaced the ended one
     lost = benchpool("jobs", BENCHPOOL_STATE=str(state))
     assert (lost.returncode, "export BENCHPOOL_STATE=DIR" in lost.stderr) == (4, True)
 
@@ -129,7 +127,7 @@ def until_service(up: RunningWorkstation, name: str, state: str) -> None:
 
 
 def check_login_links(up: RunningWorkstation) -> None:
-    """The link of the ready line logs in once; the verb makes another."""
+    """Check that the ready line's link logs in once and that the command creates another."""
     with direct.Client(follow_redirects=True, timeout=60) as browser:
         page = browser.get(up.ready["login_url"])
         assert (page.status_code, page.url.path) == (200, "/hub/home")
@@ -145,7 +143,7 @@ def check_login_links(up: RunningWorkstation) -> None:
     assert (up.state / "logs" / "hub.log").read_text().count(fresh.partition("key=")[2]) == 0
 
 
-def test_a_configuration_that_is_wrong_ends_it_with_2_and_names_the_line(tmp_path: Path) -> None:
+def test_invalid_configuration_exits_with_2_and_names_line(tmp_path: Path) -> None:
     config = tmp_path / "pool.yaml"
     config.write_text("version: 1\nbuild: {defautl: 1}\n")
     with pytest.raises(DidNotStart) as ended, start(tmp_path / "state", config=config):
@@ -157,7 +155,7 @@ def test_a_configuration_that_is_wrong_ends_it_with_2_and_names_the_line(tmp_pat
     assert "default" in error["message"]
 
 
-def test_a_port_that_is_taken_ends_it_with_2_and_says_what_to_do(tmp_path: Path) -> None:
+def test_port_in_use_exits_with_2_and_remedy(tmp_path: Path) -> None:
     with socket.socket() as thief:
         thief.bind(("127.0.0.1", 0))
         thief.listen()
@@ -175,7 +173,7 @@ def test_a_port_that_is_taken_ends_it_with_2_and_says_what_to_do(tmp_path: Path)
         *(["--trusted-proxy", "proxy.lan"], ["--hide-cookie", "a b"]),
     ],
 )
-def test_options_that_cannot_work_end_it_with_2(tmp_path: Path, words: list[str]) -> None:
+def test_invalid_options_exit_with_2(tmp_path: Path, words: list[str]) -> None:
     done = benchpool("up", "--state", str(tmp_path / "state"), *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert words[0] in done.stderr

@@ -1,4 +1,4 @@
-"""``benchpool up`` does not give up: what dies is started again, a slow start is waited for."""
+"""``benchpool up`` restarts dead processes and waits for slow starts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from benchpool_support.waiting import until
 from benchpool_support.workstation import DidNotStart, RunningWorkstation, start
 
 HUBS_PATIENCE_S = 30
-"""How long a Hub waits by itself for a service that it starts."""
+"""Time that a Hub waits for a service that it starts, in seconds."""
 
 SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
 
@@ -54,8 +54,9 @@ if "benchpool_scheduler.app" in sys.orig_argv:
         sum(range(1_000_000))
         time.sleep(0.1)
 """
-"""By the clock, whatever else the machine does; it works a fifth of that time, so that a start is
-seen to go on and other tests have a processor."""
+"""A delay in wall-clock time. It uses the processor for a fifth of that time, so that the start
+shows progress and other tests have a processor.
+"""
 
 
 def running_job(up: RunningWorkstation) -> dict[str, object]:
@@ -66,7 +67,7 @@ def running_job(up: RunningWorkstation) -> dict[str, object]:
 
 @pytest.fixture
 def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningWorkstation]:
-    """A workstation whose scheduler loses its writing thread on SIGUSR2."""
+    """Yield a workstation whose scheduler loses its writer thread on SIGUSR2."""
     code = tmp_path / "code"
     code.mkdir()
     (code / "sitecustomize.py").write_text(ENDS_THREADS)
@@ -77,9 +78,7 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningW
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_scheduler_that_works_long_before_it_answers_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_scheduler_start_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text(BEGINS_LATE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with start(tmp_path / "state") as up:
@@ -88,7 +87,7 @@ def test_a_scheduler_that_works_long_before_it_answers_is_waited_for(
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: Path) -> None:
+def test_repeatedly_killed_hub_is_restarted(tmp_path: Path) -> None:
     with start(tmp_path / "state") as up:
         job = running_job(up)
         for number in range(4):
@@ -101,7 +100,7 @@ def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: 
 
 
 def has_pidfd(process: int, of: int) -> bool:
-    """Return whether a process has a descriptor by which it hears of another's end."""
+    """Return whether a process has a pidfd of another process."""
     for facts in Path(f"/proc/{process}/fdinfo").iterdir():
         with contextlib.suppress(OSError):
             if f"Pid:\t{of}\n" in facts.read_text():
@@ -111,12 +110,12 @@ def has_pidfd(process: int, of: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_killed_keeper_of_the_scheduler_is_started_again(tmp_path: Path) -> None:
+def test_killed_scheduler_keeper_is_restarted(tmp_path: Path) -> None:
     with start(tmp_path / "state") as up:
         job = running_job(up)
         for _ in range(2):
             keeper = psutil.Process(up.scheduler_pid()).ppid()
-            # Without it the Hub would see the end by its next look, up to 30 s later.
+            # Without the pidfd the Hub would notice the exit at its next poll, up to 30 s later.
             until(partial(has_pidfd, up.hub_pid(), keeper), "the Hub watches its service")
             os.kill(keeper, signal.SIGKILL)
             up.wait_event("scheduler-restarted")
@@ -125,13 +124,14 @@ def test_killed_keeper_of_the_scheduler_is_started_again(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_a_service_whose_writing_thread_ends_ends_and_comes_back_with_every_job(
+def test_scheduler_restarts_after_writer_thread_ends(
     faulty: RunningWorkstation,
 ) -> None:
     job = running_job(faulty)
     before = faulty.scheduler_pid()
     os.kill(before, signal.SIGUSR2)
-    # The thread waits for work: what it is given is answered as not accepted, or by the next one.
+    # The thread waits for work. The next request is answered as not accepted, or by the next
+    # process.
     answer = faulty.scheduler.post("/jobs", json={"entry": SLEEPER, "name": "late", "key": "k"})
     assert answer.status_code in (201, 502, 503), answer.text
     ended = faulty.wait_event("scheduler-failed")
@@ -147,7 +147,7 @@ def test_a_service_whose_writing_thread_ends_ends_and_comes_back_with_every_job(
 
 
 class _Late(BaseHTTPRequestHandler):
-    """Answers 503 for a while, as a service does that is starting."""
+    """Handler that answers 503 for a while, like a starting service."""
 
     ready_at = 0.0
 
@@ -156,7 +156,7 @@ class _Late(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -169,11 +169,11 @@ def late() -> Iterator[str]:
     server.server_close()
 
 
-async def test_a_start_is_waited_for_as_long_as_something_happens(late: str) -> None:
+async def test_start_with_progress_is_awaited(late: str) -> None:
     await wait_until(AwaitedAddress(late), 0.5, progress=lambda: int(time.monotonic() * 10))
 
 
-async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -> None:
+async def test_start_without_progress_times_out(late: str) -> None:
     _Late.ready_at = math.inf
     with pytest.raises(TimeoutError):
         await wait_until(AwaitedAddress(late), 0.5, progress=lambda: "stands still")
@@ -182,7 +182,7 @@ async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -
 
 @pytest.fixture
 def busy(request: pytest.FixtureRequest) -> Iterator[int]:
-    """A process that says nothing: it works, or sleeps."""
+    """Yield the ID of a silent process that works or sleeps."""
     with subprocess.Popen([sys.executable, "-c", request.param]) as process:
         yield process.pid
         process.kill()
@@ -193,31 +193,31 @@ def silent(folder: Path, pid: int) -> StartProgress:
 
 
 @pytest.mark.parametrize("busy", ["while True: pass"], indirect=True)
-async def test_a_silent_start_that_uses_the_processor_is_waited_for(
+async def test_silent_start_using_processor_is_awaited(
     busy: int, late: str, tmp_path: Path
 ) -> None:
     await wait_until(AwaitedAddress(late), 1.0, silent(tmp_path, busy).look)
 
 
 @pytest.mark.parametrize("busy", ["import time; time.sleep(600)"], indirect=True)
-async def test_a_silent_start_that_only_waits_has_failed(busy: int, tmp_path: Path) -> None:
+async def test_idle_start_times_out(busy: int, tmp_path: Path) -> None:
     nobody = "http://127.0.0.1:9/"
     with pytest.raises(TimeoutError):
         await wait_until(AwaitedAddress(nobody), 0.5, silent(tmp_path, busy).look)
 
 
-def test_a_start_that_turns_in_circles_is_no_news_for_ever(tmp_path: Path) -> None:
+def test_processor_use_counts_as_progress_up_to_limit(tmp_path: Path) -> None:
     used = iter([10.0, 20.0, 5.0, MOST_S + 1, MOST_S + 100])
     seen = StartProgress(tmp_path, lambda: 0, lambda: next(used))
     first, second, less, most, beyond = (seen.look() for _ in range(5))
     assert first != second
-    assert second == less  # what was begun anew
+    assert second == less  # a restart of the processor time
     assert less != most
     assert most == beyond
 
 
 @pytest.mark.slow
-def test_a_start_that_fails_is_told_at_once_by_its_sentence(tmp_path: Path) -> None:
+def test_failed_start_reports_its_error(tmp_path: Path) -> None:
     (tmp_path / "state" / "scheduler").mkdir(parents=True)
     (tmp_path / "state" / "scheduler" / "pool.lock").mkdir()
     with pytest.raises(DidNotStart) as ended, start(tmp_path / "state"):

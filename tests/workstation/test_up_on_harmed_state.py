@@ -1,4 +1,4 @@
-"""``benchpool up`` on state that is not what it was: it starts, or says in seconds what to do."""
+"""``benchpool up`` on damaged state either starts or reports the remedy within seconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def running_job(up: RunningWorkstation, gpus: int) -> dict[str, Any]:
 
 
 def typed(up: RunningWorkstation, *words: str) -> str:
-    """Return what a verb prints."""
+    """Return the output of a command."""
     service = up.ready["scheduler_api"].removesuffix("/api/v1")
     done = subprocess.run(
         [*COMMAND, *words, "--url", service, "--token", up.ready["admin_token"]],
@@ -36,14 +36,14 @@ def typed(up: RunningWorkstation, *words: str) -> str:
 
 
 def refused(state: Path) -> str:
-    """Return by which sentence a start is refused."""
+    """Return the message of a refused start."""
     with pytest.raises(DidNotStart) as ended, start(state):
         pass
     return str(json.loads(ended.value.output)["error"]["message"])
 
 
 @pytest.mark.timeout(300)
-def test_a_job_and_a_bench_outlive_both_databases(tmp_path: Path) -> None:
+def test_job_and_bench_survive_damaged_databases(tmp_path: Path) -> None:
     state, me = tmp_path / "state", account()
     with start(state, clear=False) as up:
         job = running_job(up, 3)
@@ -59,7 +59,7 @@ def test_a_job_and_a_bench_outlive_both_databases(tmp_path: Path) -> None:
         said = typed(up, "status").replace("\n", "")
         assert str(database) in said
         assert f"{hub}.damaged" in said
-        # The Hub knows its server again, and by it the scheduler knows the bench.
+        # The Hub adopts its server, and the scheduler thereby adopts the bench.
         assert up.server_pid(me) == pid
         up.wait_leases(me, 1)
         assert [(it["id"], it["gpus"]) for it in up.leases(me)] == [(bench["id"], bench["gpus"])]
@@ -78,7 +78,7 @@ def test_a_job_and_a_bench_outlive_both_databases(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_what_cannot_be_read_at_all_is_told_and_left_alone(tmp_path: Path) -> None:
+def test_unreadable_database_is_reported_and_unchanged(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with start(state):
         pass

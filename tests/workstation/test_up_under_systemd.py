@@ -1,7 +1,7 @@
-"""The unit under a real systemd: started, killed, hanging, stopped; jobs run on through all of it.
+"""The unit under a real systemd: started, killed, hanging and stopped, while jobs keep running.
 
-A systemd of its own (``systemd --user``), in namespaces and cgroups of its own, so that nothing of
-the machine's is touched. Skipped by name where there is no systemd, or no root to separate it.
+A private ``systemd --user`` runs in its own namespaces and cgroups and touches nothing of the
+machine. The tests are skipped with a reason where systemd is missing, or root to isolate it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ip link set lo up && mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system
 echo $! > systemd.pid
 wait
 """
-"""What runs first in the namespaces: a machine that systemd has started, as far as one can see."""
+"""First command in the namespaces; it makes the machine look as if systemd had booted it."""
 
 
 class Systemd:
-    """A systemd of a user, and commands in its namespaces."""
+    """A user's systemd, and commands in its namespaces."""
 
     def __init__(self, home: Path, first: int) -> None:
         self.home = home
@@ -56,7 +56,7 @@ class Systemd:
         self.environ |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run")}
 
     def run(self, *words: str, check: bool = True, cwd: Path | None = None) -> str:
-        """Run a command and return what it printed."""
+        """Run a command and return its output."""
         there = ("sh", "-c", 'cd "$0" && exec "$@"', str(cwd or self.home))
         done = subprocess.run(
             [*self._enter, *there, *words], env=self.environ, check=False,
@@ -70,11 +70,11 @@ class Systemd:
         return self.run("systemctl", "--user", "show", "--property", what, "--value", "benchpool")
 
     def waits_for(self, told: Callable[[], bool], what: str) -> None:
-        """Wait until something is so."""
+        """Wait until the condition holds."""
         until(told, lambda: f"{what}; {self.log()}")
 
     def log(self) -> str:
-        """Return what systemd and its units said last."""
+        """Return the end of the log of systemd and its units."""
         return (self.home / "systemd.log").read_text()[-4000:]
 
 
@@ -85,7 +85,7 @@ def join(folders: list[Path]) -> None:
 
 @pytest.fixture
 def systemd(tmp_path: Path) -> Iterator[Systemd]:
-    """A systemd that runs."""
+    """Yield a running systemd."""
     own = (cgroups.own_folder(tree) for tree in ("", "name=systemd"))
     folders = [Path(folder) / f"systemd-of-tests-{os.getpid()}" for folder in own if folder]
     if not folders:
@@ -123,7 +123,7 @@ def systemd(tmp_path: Path) -> Iterator[Systemd]:
                 folder.rmdir()
 
 
-def test_what_install_prints_keeps_it_running_through_death_and_silence_and_jobs_never_notice(
+def test_installed_unit_survives_kills_and_hangs(
     systemd: Systemd,
 ) -> None:
     state = systemd.home / "state"
@@ -147,7 +147,7 @@ def test_what_install_prints_keeps_it_running_through_death_and_silence_and_jobs
     assert running(systemd)
 
     main = systemd.shows("MainPID")
-    systemd.run("kill", "-STOP", main)  # it says nothing any more
+    systemd.run("kill", "-STOP", main)  # it sends no more watchdog messages
     back(systemd, main)
     assert systemd.shows("NRestarts") == "2"
 
@@ -164,7 +164,7 @@ def doctor(systemd: Systemd, state: Path) -> str:
 
 
 def send(systemd: Systemd, state: Path) -> str:
-    """Send a job that sleeps; return the number of its process in systemd's namespace."""
+    """Send a job that sleeps; return its process ID in systemd's namespace."""
     systemd.environ["BENCHPOOL_STATE"] = str(state)
     work = systemd.home / "work"
     work.mkdir()
@@ -175,14 +175,14 @@ def send(systemd: Systemd, state: Path) -> str:
 
 
 def running(systemd: Systemd) -> bool:
-    """Return whether the job that was sent runs."""
+    """Return whether the sent job runs."""
     told = json.loads(systemd.run(*BENCHPOOL, "jobs", "--json"))
     jobs = told["jobs"] if isinstance(told, dict) else told
     return [job["state"] for job in jobs if job["id"] == systemd.environ["JOB"]] == ["running"]
 
 
 def back(systemd: Systemd, before: str) -> None:
-    """Wait until systemd has started it again, and it says that it is ready."""
+    """Wait until systemd has restarted the service and the service reports ready."""
     systemd.waits_for(
         lambda: (
             systemd.shows("MainPID") not in {before, "0"}

@@ -30,7 +30,7 @@ def own(tmp_path: Path) -> Iterator[RunningWorkstation]:
         yield running
 
 
-def test_a_bench_and_a_job_go_on_and_stand_under_the_names_that_are_true(
+def test_bench_and_job_survive_user_rename(
     own: RunningWorkstation,
 ) -> None:
     own.start_server("susan", gpus=2)

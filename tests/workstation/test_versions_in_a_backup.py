@@ -1,4 +1,4 @@
-"""The configuration's versions go along in a backup, and come back where they were lost."""
+"""A backup includes the configuration's versions; a restore brings lost versions back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def log_of(state: Path) -> list[tuple[int, str]]:
     return [(one.version.number, one.version.reason) for one in kept]
 
 
-def test_versions_go_along_as_a_folder_and_as_a_tar(
+def test_versions_are_restored_from_folder_and_tar(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"
@@ -37,7 +37,7 @@ def test_versions_go_along_as_a_folder_and_as_a_tar(
         assert not any("of the configuration put back" in line for line in again)
 
 
-def test_versions_of_a_clusters_volume_go_along_and_what_is_there_stays(tmp_path: Path) -> None:
+def test_versions_of_volume_are_restored_once(tmp_path: Path) -> None:
     with served(tmp_path / "volume") as service, service.client("root") as root:
         root.set_config(ConfigurationEdit([Setting("projects.vision.quota", 1)], "spring"))
     copies = volume_copies.VolumeCopies(tmp_path / "copies", 3)

@@ -1,4 +1,4 @@
-"""A wait of the tests goes on while anything moves, and ends when nothing does."""
+"""The tests' wait functions: they continue with progress and time out without it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Answer(http.server.BaseHTTPRequestHandler):
         pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer).serve_forever()
 """
-"""A second of the processor, however long that takes, and then it answers."""
+"""Server that uses one second of processor time, however long that takes, and then answers."""
 
 
-def test_it_goes_on_while_anything_moves_and_ends_when_nothing_does() -> None:
+def test_wait_continues_with_progress_and_times_out() -> None:
     looks = iter(range(100))
     assert until(lambda: next(looks) > 3, "some looks", 0.5, progress=time.monotonic)
     with pytest.raises(AssertionError, match=r"not within 0\.3 s: ever"):
@@ -38,7 +38,7 @@ def test_it_goes_on_while_anything_moves_and_ends_when_nothing_does() -> None:
         until(lambda: False, "ever", 0.3, progress=time.monotonic)
 
 
-async def test_an_overdue_wait_shows_what_was_awaited_and_last_seen() -> None:
+async def test_overdue_wait_shows_condition_and_last_value() -> None:
     looks = iter(range(100))
 
     async def look() -> int:
@@ -57,9 +57,7 @@ def hub(folder: Path) -> KubeHub:
     return KubeHub(folder, Path(sys.executable), folder, "", "", unused)
 
 
-def test_a_hub_that_gets_little_of_the_processor_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_hub_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_hub, "READY_S", 5.0)
     one = hub(tmp_path)
     one.process = subprocess.Popen([sys.executable, "-c", SLOW, str(one.port)])
@@ -71,9 +69,7 @@ def test_a_hub_that_gets_little_of_the_processor_is_waited_for(
         one.process.wait()
 
 
-def test_a_hub_that_does_nothing_or_has_ended_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_or_ended_hub_fails_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kube_hub, "READY_S", 2.0)
     one = hub(tmp_path)
     one.process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -20,7 +20,7 @@ KNOWN = (
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the command given on the command line."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     parser = argparse.ArgumentParser(prog="benchpool_cluster", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)

@@ -1,6 +1,6 @@
-"""How one reaches an API server: a kubeconfig, a token, and plain calls over HTTP.
+"""Access to an API server: a kubeconfig, a token, and plain calls over HTTP.
 
-No client library is used, so that a test of ours never depends on how one reads an answer.
+No client library is used, so that no test depends on a library's reading of an answer.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ PATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An API server and who we are to it."""
+    """An API server and the identity of the caller."""
 
     server: str
     token: str
     authority: Path
     kubeconfig: Path
     certificate: tuple[Path, Path] | None = None
-    """A client certificate and its key, for one who has no token."""
+    """Client certificate and its key, for a caller without a token."""
 
     def write_kubeconfig(self) -> None:
-        """Write the kubeconfig, for this caller only to read."""
+        """Write the kubeconfig, readable for this user only."""
         text = json.dumps(kubeconfig(self.server, self.token, self.authority), indent=1)
         self.kubeconfig.touch(0o600)
         self.kubeconfig.write_text(text)
 
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
-        """A connection as this caller."""
+        """Yield a connection with this caller's identity."""
         trust = ssl.create_default_context(cafile=str(self.authority))
         if self.certificate:
             trust.load_cert_chain(*self.certificate)
@@ -57,7 +57,7 @@ class Access:
             yield client
 
     def call(self, method: str, path: str, body: object = None, patch: str = "") -> httpx.Response:
-        """One call; ``patch`` is the kind of patch: merge, json or apply."""
+        """Send one request; ``patch`` is the kind of patch: merge, json or apply."""
         kind = PATCHES[patch] if patch else "application/json"
         content = None if body is None else json.dumps(body)
         with self.client() as client:
@@ -66,11 +66,11 @@ class Access:
             )
 
     def get(self, path: str) -> dict[str, Any]:
-        """Read an object or a list; what is not there raises."""
+        """Return an object or a list; raise if it does not exist."""
         return self._done(self.call("GET", path))
 
     def find(self, path: str) -> dict[str, Any] | None:
-        """Read an object, or None when there is none."""
+        """Return an object, or None if it does not exist."""
         answer = self.call("GET", path)
         return None if answer.status_code == 404 else self._done(answer)
 
@@ -79,7 +79,7 @@ class Access:
         return self._done(self.call("POST", path, body))
 
     def apply(self, path: str, body: object) -> dict[str, Any]:
-        """Make the object at ``path`` as given, whether or not it is there."""
+        """Create or update the object at ``path``."""
         where = f"{path}?fieldManager=tests&force=true"
         return self._done(self.call("PATCH", where, body, patch="apply"))
 
@@ -88,7 +88,7 @@ class Access:
         return self._done(self.call("PATCH", path, body, patch=kind))
 
     def delete(self, path: str, grace_seconds: int | None = None) -> None:
-        """Delete an object; one that is not there is no error."""
+        """Delete an object; a missing object is no error."""
         query = "" if grace_seconds is None else f"?gracePeriodSeconds={grace_seconds}"
         answer = self.call("DELETE", path + query)
         if answer.status_code != 404:
@@ -97,7 +97,7 @@ class Access:
     def wait(
         self, path: str, holds: Callable[[dict[str, Any]], bool], seconds: float = 60
     ) -> dict[str, Any]:
-        """Read an object until something holds of it, and return it."""
+        """Read an object until the condition holds, and return it."""
         seen: list[dict[str, Any] | None] = [None]
 
         def look() -> bool:
@@ -110,14 +110,17 @@ class Access:
         return seen[0]
 
     def wait_gone(self, path: str, seconds: float = 60) -> None:
-        """Wait until an object is not there."""
+        """Wait until an object no longer exists."""
         if not in_time(lambda: self.find(path) is None, seconds):
             raise NotReady(f"{path} is still there after {seconds:g} s")
 
     def service_account(
         self, namespace: str, name: str, *, seconds: int = 3600, cluster_role: str = ""
     ) -> Access:
-        """Access as a service account, made if need be; its kubeconfig lies beside ours."""
+        """Return access as a service account, created if missing.
+
+        Its kubeconfig is written beside the administrator's.
+        """
         accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
         about = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
         self.apply(f"{accounts}/{name}", about)
@@ -156,7 +159,7 @@ class Access:
 
 
 def kubeconfig(server: str, token: str, authority: Path) -> dict[str, Any]:
-    """A kubeconfig with one cluster and one user."""
+    """Return a kubeconfig with one cluster and one user."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -173,7 +176,7 @@ def kubeconfig(server: str, token: str, authority: Path) -> dict[str, Any]:
 
 
 def from_kubeconfig(file: Path) -> Access:
-    """Access as the current user of a kubeconfig, by token or by client certificate."""
+    """Return access as the current user of a kubeconfig, by token or client certificate."""
     config = yaml.safe_load(file.read_text())
     pick = {kind: {one["name"]: one for one in config[kind]} for kind in ("contexts", "clusters")}
     context = pick["contexts"][config["current-context"]]["context"]
@@ -187,7 +190,7 @@ def from_kubeconfig(file: Path) -> Access:
 
 
 def _kept(about: dict[str, str], key: str) -> Path | None:
-    """The file that an entry names, or one that holds the data it carries."""
+    """Return the file named by an entry, or a file with the entry's data, or None."""
     if key in about:
         return Path(about[key])
     if f"{key}-data" not in about:

@@ -1,7 +1,7 @@
-"""Finds a program of the cluster: given, built before, or built now from its Go module.
+"""Find a program of the cluster: given, built before, or built now from its Go module.
 
-What was built stays in the cache under the checksum of its module, so that a program is built once
-per version. Nothing is started here.
+A built program stays in the cache under the checksum of its module, so that it is built once per
+version. Nothing is started here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A Go command: the module folder that pins it, its package and its linker flags."""
+    """Go command: the module folder that pins it, its package and its linker flags."""
 
     module: str
     package: str
@@ -58,11 +58,11 @@ PROGRAMS = {
 
 
 class CannotBuild(Exception):
-    """A program is neither given nor built, and this machine cannot build it."""
+    """Error: a program is neither given nor built, and this machine cannot build it."""
 
 
 def find(name: str) -> Path:
-    """The path of a program; one in the folder ``KUBEBUILDER_ASSETS`` goes before our own."""
+    """Return the path of a program; the folder ``KUBEBUILDER_ASSETS`` takes precedence."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
     if given and (Path(given) / name).is_file():
         return Path(given) / name
@@ -75,13 +75,13 @@ def find(name: str) -> Path:
 
 
 def is_ready(name: str) -> bool:
-    """Say whether a program can be had without building it."""
+    """Return whether a program is available without a build."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
     return _cached(name).exists() or bool(given and (Path(given) / name).is_file())
 
 
 def can_build() -> bool:
-    """Say whether there is a Go compiler."""
+    """Return whether there is a Go compiler."""
     return shutil.which("go") is not None
 
 
@@ -124,7 +124,7 @@ def _build(program: Program, target: Path) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process build at a time: two would only take twice as long."""
+    """Let one process build at a time: two would take twice as long."""
     places.cache().mkdir(parents=True, exist_ok=True)
     with (places.cache() / "building").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A small certificate authority of the cluster's own: serving, client and signing keys."""
+"""A small private certificate authority for the cluster: serving, client and signing keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates into one folder: ``NAME.crt`` and ``NAME.key``; its own is ``ca``."""
+    """Authority that signs certificates into one folder as ``NAME.crt`` and ``NAME.key``.
+
+    Its own certificate is ``ca``.
+    """
 
     folder: Path
     name: x509.Name
@@ -26,7 +29,7 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path) -> Authority:
-        """Make a new authority in a folder."""
+        """Create an authority in a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         key = write_key(folder / "ca.key")
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cluster for tests")])
@@ -44,13 +47,13 @@ class Authority:
         self._write(name, builder.add_extension(others, critical=False))
 
     def caller(self, name: str, user: str, groups: Iterable[str] = ()) -> None:
-        """Sign a client's certificate: who calls, and in which groups."""
+        """Sign a client's certificate for a user and its groups."""
         words = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         words.append(x509.NameAttribute(NameOID.COMMON_NAME, user))
         self._write(name, self._issue(name, words, ExtendedKeyUsageOID.CLIENT_AUTH))
 
     def path(self, name: str) -> Path:
-        """Where a certificate lies; its key has the ending ``.key``."""
+        """Return the path of a certificate; its key has the suffix ``.key``."""
         return self.folder / f"{name}.crt"
 
     def _issue(
@@ -82,7 +85,7 @@ class Authority:
 
 
 def write_key(file: Path) -> ec.EllipticCurvePrivateKey:
-    """Make a private key and write it for its owner only."""
+    """Create a private key and write it, readable for its owner only."""
     key = ec.generate_private_key(ec.SECP256R1())
     file.touch(0o600)
     file.write_bytes(

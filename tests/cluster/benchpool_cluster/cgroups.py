@@ -1,4 +1,4 @@
-"""The cgroup of a node's pods, under every kind of hierarchy: v1, v2 and both at once."""
+"""The cgroup of a node's pods, under every kind of hierarchy: v1, v2 and both together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 SHARES = {"cpu.shares": "40000", "cpu.weight": "4000"}
-"""Of a busy machine's processors: a node's pods together would have as much as one process else."""
+"""CPU shares of a node's pods together; otherwise they would count as one process."""
 
 
 def create(name: str) -> None:
-    """Make a group; in v1 a new cpuset is empty and takes nobody before it has its parent's."""
+    """Create a group.
+
+    In v1 a new cpuset is empty and accepts no process until it has its parent's values.
+    """
     for tree in trees():
         group = tree / name
         group.mkdir(exist_ok=True)
@@ -26,7 +29,7 @@ def create(name: str) -> None:
 
 
 def members(name: str) -> Iterator[int]:
-    """The ids of all processes in a group and below."""
+    """Yield the IDs of all processes in a group and below."""
     for tree in trees():
         for file in (tree / name).glob("**/cgroup.procs"):
             with suppress(OSError):
@@ -34,7 +37,7 @@ def members(name: str) -> Iterator[int]:
 
 
 def remove(name: str) -> None:
-    """Take an empty group away, with those below it."""
+    """Remove an empty group with its subgroups."""
     for tree in trees():
         for folder, _, _ in os.walk(tree / name, topdown=False):
             with suppress(OSError):
@@ -42,7 +45,7 @@ def remove(name: str) -> None:
 
 
 def trees() -> list[Path]:
-    """The roots of all hierarchies of this machine."""
+    """Return the roots of all hierarchies of this machine."""
     if (ROOT / "cgroup.controllers").exists():
         return [ROOT]
     return [tree for tree in ROOT.iterdir() if tree.is_dir() and not tree.is_symlink()]

@@ -1,7 +1,7 @@
-"""The chart as tests need it: rendered offline, and its rules put onto a cluster.
+"""The chart for tests: rendered offline, and its rules applied to a cluster.
 
-Rendering goes through Helm's own engine as a Python package, so it needs neither a binary nor a
-cluster. What a chart looks up on a cluster is not there then.
+Helm's own engine renders it as a Python package, without a binary or a cluster. Lookups of the
+chart on a cluster then find nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FOLDER = Path(__file__).resolve().parents[3] / "helm" / "benchpool"
 Manifest = dict[str, Any]
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Eight times as quick where PyYAML was built with its C library."""
+"""YAML loader, eight times as fast if PyYAML was built with its C library."""
 
-# Collections of the kinds that are rules rather than workloads, in the order of their use.
+# Collections of the kinds that are rules and not workloads, in the order of their use.
 RULES = {
     "Namespace": ("/api/v1", "namespaces"),
     "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
@@ -58,7 +58,7 @@ NAMESPACED = {"ServiceAccount", "Role", "RoleBinding", "NetworkPolicy"}
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A release as the chart renders it."""
+    """A rendered release of the chart."""
 
     release: str
     namespace: str
@@ -66,17 +66,17 @@ class Rendered:
     notes: str
 
     def of(self, kind: str) -> list[Manifest]:
-        """All objects of a kind."""
+        """Return all objects of a kind."""
         return [one for one in self.objects if one["kind"] == kind]
 
     def the(self, kind: str, name: str) -> Manifest:
-        """The one object of a kind and name."""
+        """Return the only object of a kind and name."""
         (found,) = [one for one in self.of(kind) if one["metadata"]["name"] == name]
         return found
 
     @property
     def workspace(self) -> str:
-        """The namespace of notebooks and jobs."""
+        """Return the namespace of notebooks and jobs."""
         (found,) = {one["metadata"]["namespace"] for one in self.of("ResourceQuota")} or {
             one["metadata"]["namespace"]
             for one in self.of("ServiceAccount")
@@ -111,7 +111,7 @@ def render(
 
 
 def place(manifest: Manifest) -> str:
-    """The path of an object that is a rule."""
+    """Return the API path of an object that is a rule."""
     prefix, plural = RULES[manifest["kind"]]
     name, namespace = manifest["metadata"]["name"], manifest["metadata"].get("namespace")
     middle = f"/namespaces/{namespace}" if manifest["kind"] in NAMESPACED else ""
@@ -120,14 +120,14 @@ def place(manifest: Manifest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody at the API server: the administrator speaks in their name."""
+    """A caller of the API server, impersonated by the administrator."""
 
     access: Access
     user: str
     groups: tuple[str, ...] = ()
 
     def call(self, method: str, path: str, body: object = None, patch: str = "") -> httpx.Response:
-        """One call; ``patch`` is the kind of patch: merge, json or apply."""
+        """Send one request; ``patch`` is the kind of patch: merge, json or apply."""
         headers = [("Impersonate-User", self.user)]
         headers += [("Impersonate-Group", one) for one in (*self.groups, "system:authenticated")]
         kind = PATCHES[patch] if patch else "application/json"
@@ -138,31 +138,31 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A cluster with the chart's rules on it, without its workloads."""
+    """A cluster with the chart's rules and without its workloads."""
 
     access: Access
     rendered: Rendered
 
     @property
     def workspace(self) -> str:
-        """The namespace of notebooks and jobs."""
+        """Return the namespace of notebooks and jobs."""
         return self.rendered.workspace
 
     def account(self, part: str) -> Caller:
-        """The account of ``scheduler`` or ``hub``."""
+        """Return the account of ``scheduler`` or ``hub``."""
         namespace = self.rendered.namespace
         return service_account(self.access, namespace, f"{self.rendered.release}-{part}")
 
     def account_in(self, namespace: str, name: str) -> Caller:
-        """Any service account."""
+        """Return any service account."""
         return service_account(self.access, namespace, name)
 
     def controller(self, name: str) -> Caller:
-        """One of the cluster's own controllers, as ``job-controller``."""
+        """Return a controller of the cluster, for example ``job-controller``."""
         return service_account(self.access, "kube-system", name)
 
     def person(self, name: str, *roles: str) -> Caller:
-        """A person with cluster roles in the work namespace."""
+        """Return a user with cluster roles in the work namespace."""
         group = "/apis/rbac.authorization.k8s.io/v1"
         for role in roles:
             self.access.apply(
@@ -185,13 +185,13 @@ class Site:
 
 
 def service_account(access: Access, namespace: str, name: str) -> Caller:
-    """A service account, as the API server calls it."""
+    """Return a service account under its name at the API server."""
     user = f"system:serviceaccount:{namespace}:{name}"
     return Caller(access, user, ("system:serviceaccounts", f"system:serviceaccounts:{namespace}"))
 
 
 def put_rules(access: Access, rendered: Rendered, kinds: Sequence[str] = tuple(RULES)) -> Site:
-    """Put the chart's rules onto a cluster and wait until they hold."""
+    """Apply the chart's rules to a cluster and wait until they are in force."""
     access.apply(
         f"/api/v1/namespaces/{rendered.namespace}",
         {
@@ -214,7 +214,7 @@ def put_rules(access: Access, rendered: Rendered, kinds: Sequence[str] = tuple(R
 
 
 def _holds(site: Site) -> bool:
-    """Say whether the binding that was made last is in force: all before it are, then."""
+    """Return whether the last binding, and so every earlier binding, is in force."""
     path = f"/apis/apps/v1/namespaces/{site.workspace}/deployments?dryRun=All"
     limits = {"limits": {"nvidia.com/gpu": "1"}}
     pod = {"containers": [{"name": "probe", "image": "probe", "resources": limits}]}

@@ -1,6 +1,6 @@
-"""The whole cluster with two real nodes: brought up in the order of what can be used first.
+"""The whole cluster with two real nodes, started in the order of dependencies.
 
-A machine runs one, in one folder; a second call finds the first one's.
+A machine runs one cluster in one folder; a second call finds the first call's cluster.
 """
 
 from __future__ import annotations
@@ -35,40 +35,42 @@ LOG = logging.getLogger(__name__)
 
 
 class CannotRun(Exception):
-    """This machine cannot run a cluster with real nodes."""
+    """Error: this machine cannot run a cluster with real nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster."""
+    """Running cluster."""
 
     plane: ControlPlane
     nodes: tuple[Node, ...]
 
     @property
     def access(self) -> Access:
-        """The administrator's access."""
+        """Return the administrator's access."""
         return self.plane.access
 
     @property
     def processes(self) -> Processes:
-        """All its processes by name: ``kube-apiserver``, ``kubelet-1``, ``coredns`` and so on."""
+        """Return all processes by name: ``kube-apiserver``, ``kubelet-1``, ``coredns`` and so
+        on.
+        """
         return self.plane.processes
 
     def node(self, name: str) -> Node:
-        """One of the real nodes."""
+        """Return a real node."""
         return next(node for node in self.nodes if node.name == name)
 
     def load_image(self, archive: Path, name: str) -> None:
-        """Give an image to every real node; pods use it with ``imagePullPolicy: Never``."""
+        """Load an image into every real node; pods use it with ``imagePullPolicy: Never``."""
         images.load(archive, name, [node.socket for node in self.nodes])
 
     def kubectl(self, *words: str) -> list[str]:
-        """The command line of ``kubectl`` for this cluster."""
+        """Return the command line of ``kubectl`` for this cluster."""
         return self.plane.kubectl(*words)
 
     def start(self) -> None:
-        """Bring everything up; what is not built yet is built just before it is needed."""
+        """Start everything; missing programs are built just before their use."""
         debian.need(debian.NODES)
         network.prepare(self.plane.folder, len(self.nodes))
         self._told("the control plane answers", self.plane.start)
@@ -86,7 +88,7 @@ class Cluster:
             self.access.wait(f"{kwok_nodes.NODES}/{node.name}", _has_gpus)
 
     def stop(self) -> None:
-        """End everything and take everything away, as after no cluster at all."""
+        """Stop and remove everything, so that no trace of a cluster remains."""
         for name in ("network-policies", "local-path-provisioner", "kwok", "kube-proxy", "coredns"):
             self.processes.kill(name)
         for node in self.nodes:
@@ -125,16 +127,16 @@ class Cluster:
 
 
 def find() -> Cluster | None:
-    """The cluster that runs on this machine, or None."""
+    """Return the cluster that runs on this machine, or None."""
     made = of_this_machine()
     ready = (made.plane.folder / "ready").exists()
     return made if ready and made.processes.is_running("kube-apiserver") else None
 
 
 def up() -> Cluster:
-    """Start a cluster, after taking away what another left when it was cut off.
+    """Start a cluster, after removal of the remains of an interrupted run.
 
-    Who may call this and ``down``, and when, is settled in ``sharing``.
+    ``sharing`` decides who may call this and ``down``, and when.
     """
     if os.geteuid() or not sys.platform.startswith("linux"):
         raise CannotRun("a cluster with real nodes needs Linux and root")
@@ -150,14 +152,14 @@ def up() -> Cluster:
 
 
 def down() -> None:
-    """Stop the cluster of this machine, or take away what is left of one."""
+    """Stop the cluster of this machine, or remove its remains."""
     made = of_this_machine()
     if made.plane.folder.exists() or network.is_there():
         made.stop()
 
 
 def of_this_machine() -> Cluster:
-    """The one cluster that this machine may run, running or not."""
+    """Return the only cluster that this machine may run, running or not."""
     folder = places.state()
     names = [f"node-{number}" for number in range(1, NODES + 1)]
     processes = Processes(folder / "run")

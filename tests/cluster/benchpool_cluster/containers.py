@@ -1,6 +1,6 @@
-"""The processes of containers, as the machine sees them: to be killed, stopped and continued.
+"""Kill, stop and continue the processes of containers from the machine.
 
-The nodes of this cluster share one machine, so that a container's processes are among its own.
+The nodes of this cluster share one machine, so a container's processes are visible on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from benchpool_cluster.processes import NotReady, began, in_time
 
 
 def main_process(pod: dict[str, Any], container: str = "") -> int:
-    """The id on this machine of the first process of a pod's container, by default the first one.
+    """Return the machine's process ID of the first process of a pod's container.
+
+    The default is the first container.
 
     Raises:
         NotReady: The container does not run.
@@ -33,7 +35,7 @@ def main_process(pod: dict[str, Any], container: str = "") -> int:
 
 
 def kill(pod: dict[str, Any], container: str = "") -> None:
-    """End a container's first process as a crash would; its kubelet starts the container again."""
+    """End a container's first process as a crash would; its kubelet restarts the container."""
     pid = main_process(pod, container)
     born = began(pid)
     os.kill(pid, signal.SIGKILL)
@@ -43,7 +45,7 @@ def kill(pod: dict[str, Any], container: str = "") -> None:
 
 @contextmanager
 def stopped(pod: dict[str, Any], container: str = "") -> Iterator[int]:
-    """Stop a container's first process without ending it, and let it go on at the end."""
+    """Stop a container's first process without ending it, and resume it at the end."""
     pid = main_process(pod, container)
     born = began(pid)
     os.kill(pid, signal.SIGSTOP)
@@ -55,7 +57,7 @@ def stopped(pod: dict[str, Any], container: str = "") -> Iterator[int]:
 
 
 def _members(container: str) -> Iterator[int]:
-    """All processes of a container, by the cgroup that is named after it."""
+    """Yield all processes of a container, from the cgroup with its name."""
     if not container:
         return
     for tree in cgroups.trees():
@@ -65,7 +67,7 @@ def _members(container: str) -> Iterator[int]:
 
 
 def _number_inside(pid: int) -> int | None:
-    """The id of a process in its own container."""
+    """Return the ID of a process in its own container, or None."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("NSpid:"):

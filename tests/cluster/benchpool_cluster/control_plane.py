@@ -1,7 +1,7 @@
 """The control plane: etcd, API server, controller manager and scheduler, each a process.
 
-It has no node of its own. By default it listens on free ports of the loopback, so that any number
-may run at once.
+It has no nodes. By default it listens on free ports of the loopback, so that several can run on one
+machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ USERS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How soon the cluster gives a silent node up, in seconds; far sooner than one in use."""
+    """Timeouts for silent nodes, in seconds; far shorter than in production."""
 
     node_grace: int = 16
     toleration: int = 8
@@ -41,7 +41,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
-    """One control plane with all that it keeps, in one folder."""
+    """A control plane with all its data in one folder."""
 
     folder: Path
     processes: Processes
@@ -50,7 +50,7 @@ class ControlPlane:
     timing: Timing = field(default_factory=Timing)
 
     def start(self) -> None:
-        """Start every part; returns when pods can be created."""
+        """Start every part; return when pods can be created."""
         self._prepare()
         self._start_etcd()
         self._start_api_server()
@@ -59,19 +59,19 @@ class ControlPlane:
         self.wait_ready()
 
     def stop(self) -> None:
-        """End every part, the API server's data last."""
+        """Stop every part, the API server's data last."""
         for name in ("kube-scheduler", "kube-controller-manager"):
             self.processes.kill(name)
         for name in ("kube-apiserver", "etcd"):
             self.processes.kill(name)
 
     def restart(self, name: str) -> None:
-        """Start one part again, as after a crash, and wait for the API."""
+        """Restart one part, as after a crash, and wait for the API."""
         self.processes.restart(name)
         self.wait_ready()
 
     def wait_ready(self, seconds: float = 60) -> None:
-        """Wait until the API answers and the first service account is there."""
+        """Wait until the API answers and the first service account exists."""
         path = "/api/v1/namespaces/default/serviceaccounts/default"
 
         def ready() -> bool:
@@ -83,17 +83,17 @@ class ControlPlane:
         self.processes.wait_for("kube-apiserver", ready, seconds)
 
     def kubectl(self, *words: str) -> list[str]:
-        """The command line of ``kubectl`` here; it keeps nothing in the home folder."""
+        """Return the command line of ``kubectl`` here; it writes nothing to the home folder."""
         start = [str(build.find("kubectl")), "--kubeconfig", str(self.access.kubeconfig)]
         return [*start, "--cache-dir", str(self.folder / "kubectl"), *words]
 
     @property
     def access(self) -> Access:
-        """The administrator's access."""
+        """Return the administrator's access."""
         return self.access_of("admin")
 
     def access_of(self, user: str) -> Access:
-        """Access as one of the control plane's own users, or as a node of this name."""
+        """Return access as a user of the control plane, or as the node of this name."""
         known = json.loads((self.folder / "server.json").read_text())
         authority = self.folder / "certificates" / "ca.crt"
         file = self.folder / f"{user}.kubeconfig"
@@ -154,13 +154,13 @@ class ControlPlane:
             "enable-admission-plugins": "NodeRestriction",
             "service-cluster-ip-range": SERVICES,
             "allow-privileged": "true",
-            # On by default from 1.36 on.
+            # On by default from 1.36.
             "feature-gates": "MutatingAdmissionPolicy=true",
             "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
             "default-not-ready-toleration-seconds": self.timing.toleration,
             "default-unreachable-toleration-seconds": self.timing.toleration,
         }
-        if self._on_loopback:  # an endpoint may not be there, and no pod would reach it
+        if self._on_loopback:  # loopback endpoints are not allowed, and no pod could reach them
             options["endpoint-reconciler-type"] = "none"
         self.processes.start("kube-apiserver", [build.find("kube-apiserver"), *flags(options)])
         self.processes.wait_for("kube-apiserver", self._api_is_ready)
@@ -203,15 +203,15 @@ class ControlPlane:
 
 
 def flags(options: Mapping[str, object]) -> list[str]:
-    """Options of a Kubernetes program as its command line wants them."""
+    """Return the options of a Kubernetes program as command-line flags."""
     return [f"--{name}={value}" for name, value in options.items()]
 
 
 def free_port(address: str) -> int:
-    """A port that nobody listens on now.
+    """Return a port without a listener.
 
-    It is below those that the kernel gives to outgoing connections: one of these could take the
-    port of a server that is just being started again.
+    It is below the kernel's range for outgoing connections, which could otherwise take the port of
+    a server during its restart.
     """
     while True:
         port = random.randrange(20_000, 32_000)

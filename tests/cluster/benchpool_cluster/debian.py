@@ -1,4 +1,4 @@
-"""The Debian packages that real nodes and images need, installed when they are missing."""
+"""The Debian packages for real nodes and images, installed when they are missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NETWORK_PLUGINS = ("/usr/lib/cni/bridge", "containernetworking-plugins")
 
 
 def need(programs: dict[str, str]) -> None:
-    """Install the packages of the programs that are not there."""
+    """Install the packages of missing programs."""
     missing = [package for program, package in programs.items() if not shutil.which(program)]
     if programs is NODES and not os.path.exists(NETWORK_PLUGINS[0]):
         missing.append(NETWORK_PLUGINS[1])
@@ -41,4 +41,4 @@ def install(packages: list[str]) -> None:
 
 
 class CannotInstall(Exception):
-    """A package is missing and cannot be installed here: it takes Debian and root."""
+    """Error: a missing package cannot be installed here, which needs Debian and root."""

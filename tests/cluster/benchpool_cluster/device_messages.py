@@ -1,7 +1,7 @@
-"""The messages between a kubelet and a device plug-in, in the version ``v1beta1``.
+"""The messages between a kubelet and a device plug-in, version ``v1beta1``.
 
-Only what our plug-in says and hears is here. The classes are made from this table instead of by a
-compiler of protocol files, so that nothing generated is kept.
+Only the messages of this plug-in are here. The classes are created from a table at run time, so
+that no generated code is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FLAG = descriptor_pb2.FieldDescriptorProto.TYPE_BOOL
 NESTED = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
 MANY = descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED
 
-# message -> field -> (number, type); a type in brackets comes many times
+# message -> field -> (number, type); a type in brackets is repeated
 MESSAGES: dict[str, dict[str, tuple[int, object]]] = {
     "Empty": {},
     "DevicePluginOptions": {"pre_start_required": (1, FLAG)},
@@ -32,7 +32,7 @@ MESSAGES: dict[str, dict[str, tuple[int, object]]] = {
     "PreStartContainerResponse": {},
     "ContainerAllocateRequest": {"devices_ids": (1, [TEXT])},
     "AllocateRequest": {"container_requests": (1, ["ContainerAllocateRequest"])},
-    # a map travels as a list of pairs
+    # a map is sent as a list of pairs
     "Pair": {"key": (1, TEXT), "value": (2, TEXT)},
     "ContainerAllocateResponse": {"envs": (1, ["Pair"])},
     "AllocateResponse": {"container_responses": (1, ["ContainerAllocateResponse"])},

@@ -1,7 +1,7 @@
-"""A device plug-in with simulated GPUs: the kubelet hands them out by UUID, as it does real ones.
+"""A device plug-in with simulated GPUs, which the kubelet allocates by UUID like real GPUs.
 
-Runs as a process per node: ``python -m benchpool_cluster.device_plugin GPUS``, in the node's mount
-namespace. ``GPUS`` is a JSON file of UUIDs and their health, read again whenever it changes.
+It runs as a process per node: ``python -m benchpool_cluster.device_plugin GPUS``, in the node's
+mount namespace. ``GPUS`` is a JSON file of UUIDs and their health, read again after each change.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ NAMES = uuid.UUID("6b1f0a52-6c2c-4a43-9d0e-2f6b1f7a90c4")
 
 
 def uuids(node: str, count: int = 4) -> list[str]:
-    """The UUIDs of a node's GPUs, the same each time."""
+    """Return the UUIDs of a node's GPUs, the same at each call."""
     return [f"GPU-{uuid.uuid5(NAMES, f'{node}/{index}')}" for index in range(count)]
 
 
 class Plugin:
-    """Answers one kubelet."""
+    """Device plug-in of one kubelet."""
 
     def __init__(self, gpus: Path) -> None:
         self.gpus = gpus
 
     def options(self, _request: object, _context: object) -> Any:
-        """Say that nothing is to be done before a container starts."""
+        """Report that nothing is to be done before a container starts."""
         return CLASSES["DevicePluginOptions"]()
 
     def list_and_watch(self, _request: object, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Tell all GPUs with their health, and again after each change."""
+        """Yield all GPUs with their health, and again after each change."""
         told = None
         while context.is_active():
             health = json.loads(self.gpus.read_text())
@@ -52,7 +52,7 @@ class Plugin:
             time.sleep(0.2)
 
     def allocate(self, request: Any, _context: object) -> Any:
-        """Show each container exactly its GPUs."""
+        """Make exactly the allocated GPUs visible to each container."""
         answers = []
         for container in request.container_requests:
             ids = ",".join(container.devices_ids)
@@ -62,11 +62,11 @@ class Plugin:
         return CLASSES["AllocateResponse"](container_responses=answers)
 
     def pre_start(self, _request: object, _context: object) -> Any:
-        """Nothing to do."""
+        """Return an empty answer, because a container start needs no preparation."""
         return CLASSES["PreStartContainerResponse"]()
 
     def serve(self) -> grpc.Server:
-        """Listen where the kubelet will look."""
+        """Listen on the socket that the kubelet expects."""
         server = grpc.server(ThreadPoolExecutor(max_workers=4))
         one, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         methods = {
@@ -83,7 +83,7 @@ class Plugin:
 
 
 def register() -> None:
-    """Tell the kubelet of this node where the plug-in listens."""
+    """Register the plug-in's socket at this node's kubelet."""
     wish = CLASSES["RegisterRequest"](version=PACKAGE, endpoint=ENDPOINT, resource_name=RESOURCE)
     with grpc.insecure_channel(f"unix://{FOLDER / 'kubelet.sock'}") as channel:
         call = channel.unary_unary(
@@ -95,7 +95,10 @@ def register() -> None:
 
 
 def run(gpus: Path) -> None:
-    """Serve for ever; a kubelet that starts empties the folder, so serve and register again."""
+    """Serve until killed.
+
+    A starting kubelet empties the folder; the plug-in then serves and registers again.
+    """
     known: tuple[int, int] | None = None
     server: grpc.Server | None = None
     while True:
@@ -107,7 +110,7 @@ def run(gpus: Path) -> None:
             try:
                 register()
                 known = found
-            except grpc.RpcError:  # not listening yet: try again
+            except grpc.RpcError:  # not listening yet; retry
                 known = None
         time.sleep(0.2)
 

@@ -1,4 +1,4 @@
-"""Pods that try to get at GPUs past the scheduler, and what they are told."""
+"""Pods that request GPUs past the scheduler, and checks of their rejection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pod(
     annotations: Mapping[str, str] | None = None,
     **container: Any,
 ) -> Manifest:
-    """A pod that the restricted standard lets in, with more in its spec and its container."""
+    """Return a pod that meets the restricted standard, with additions to spec and container."""
     main = {"name": "main", "image": "work", "securityContext": RESTRICTED} | container
     return {
         "apiVersion": "v1",
@@ -47,12 +47,12 @@ def pod(
 
 
 def second(**more: Any) -> list[Manifest]:
-    """A container beside the main one."""
+    """Return a container beside the main container."""
     return [{"name": "second", "image": "work", "securityContext": RESTRICTED} | more]
 
 
 def refused(answer: httpx.Response, *rules: str) -> None:
-    """Hold that one of the rules refused, and that it says what to do."""
+    """Assert that one of the rules rejected the request, with a remedy in the message."""
     assert answer.status_code == 403, answer.text
     message = answer.json()["message"]
     assert any(f"benchpool [{rule}]" in message for rule in rules), message
@@ -60,7 +60,7 @@ def refused(answer: httpx.Response, *rules: str) -> None:
 
 
 def affinity(node: str) -> Manifest:
-    """The wish for one node by its name."""
+    """Return a node affinity for one node by its name."""
     wish = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": {

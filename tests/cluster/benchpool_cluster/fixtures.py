@@ -1,7 +1,7 @@
-"""What tests take: a control plane of their own, or the cluster with real nodes.
+"""Fixtures: a private control plane, or the cluster with real nodes.
 
-Import the names into a ``conftest.py``. With ``BENCHPOOL_TEST_KUBECONFIG`` nothing is started at
-all, and ``access`` is that of the file.
+Import the names into a ``conftest.py``. With ``BENCHPOOL_TEST_KUBECONFIG`` nothing is started, and
+``access`` is that of the file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ PLANE = pytest.StashKey[ControlPlane]()
 USE = pytest.StashKey[sharing.Use]()
 
 
-# Several folders of tests take these fixtures, each with a definition of its own as pytest sees it;
-# what they give is one for the whole run, so it ends with the run and not with a definition.
+# Several folders of tests import these fixtures, and pytest sees a separate definition in each.
+# Their values are shared by the whole run, so they end with the run and not with a definition.
 @pytest.fixture(scope="session")
 def control_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> ControlPlane:
-    """A control plane with kwok on the loopback, for this run of tests alone."""
+    """Return a control plane with kwok on the loopback, for this test run only."""
     _only_ours()
     stash = request.config.stash
     if PLANE not in stash:
         folder = tmp_path_factory.mktemp("control-plane")
-        timing = Timing(node_grace=45)  # kwok speaks for all nodes, and late on a busy machine
+        timing = Timing(node_grace=45)  # kwok reports for all nodes, and late on a busy machine
         plane = ControlPlane(folder, Processes(folder / "run", tied=True), timing=timing)
         request.config.add_cleanup(plane.processes.kill_all)
         plane.start()
@@ -46,14 +46,17 @@ def control_plane(
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Cluster:
-    """The cluster with two real nodes: the one that runs, else one that ends with its last user."""
+    """Return the cluster with two real nodes.
+
+    A running cluster is used; otherwise a new cluster starts and ends with its last user.
+    """
     _only_ours()
     return _use(request.config).cluster
 
 
 @pytest.fixture(scope="session")
 def cluster_use(request: pytest.FixtureRequest) -> sharing.Use:
-    """This run's use of that cluster, for tests that stop all of it."""
+    """Return this run's use of that cluster, for tests that stop all of it."""
     _only_ours()
     return _use(request.config)
 
@@ -67,7 +70,7 @@ def _use(config: pytest.Config) -> sharing.Use:
 
 @pytest.fixture(scope="session")
 def access(request: pytest.FixtureRequest) -> Access:
-    """The administrator's access to the given cluster, else to a control plane of our own."""
+    """Return the administrator's access to the given cluster, or to a private control plane."""
     given = os.environ.get(GIVEN)
     if given:
         return from_kubeconfig(Path(given))

@@ -1,4 +1,4 @@
-"""What somebody in the work namespace makes there that passes for benchpool's, or takes from it."""
+"""Objects of a work-namespace user that imitate benchpool's objects or take from them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ NEW_PODS = {
 
 
 def named(kind: str, spec: Any = None, group: str = "v1", **more: Any) -> dict[str, Any]:
-    """An object under the name of an attempt that is yet to come."""
+    """Return an object with the name of a future attempt."""
     return made(kind, spec, group, name="bp-01hzxk8qj9v4e2c5t7m3n6p8ra-9") | more
 
 

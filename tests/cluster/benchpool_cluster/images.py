@@ -1,6 +1,6 @@
-"""Container images without an image registry: made from Debian packages, kept as archives.
+"""Container images without an image registry: built from Debian packages, kept as archives.
 
-An archive is made once per content and imported into the nodes' containerd by ``load``.
+An archive is built once per content, and ``load`` imports it into the nodes' containerd.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ PACKAGES = "ca-certificates,python3"
 HOST_BUNDLE = "/run/host-ca.crt"
 
 CONNECT_TIMEOUT = "300s"
-"""A containerd that takes in several images at once may not answer for longer than ctr's 10 s."""
+"""Timeout of ctr; a containerd that imports several images may exceed ctr's default of 10 s."""
 
 
 class CannotMake(Exception):
-    """An image cannot be made; the text ends with what the tool said."""
+    """Error: an image cannot be built; the text ends with the tool's output."""
 
 
 def pause() -> Path:
-    """The archive of the image that holds a pod's namespaces: one static program."""
+    """Return the archive of the image that holds a pod's namespaces: one static program."""
     program = build.find("pause")
     return _once(_archive("pause", program.parent.name), _make_pause)
 
 
 def base() -> Path:
-    """The archive of a small Debian with Python 3: for pods, and as base of other images."""
+    """Return the archive of a small Debian with Python 3, for pods and as a base image."""
     return _once(_archive("worker-base", _digest(DISTRIBUTION, PACKAGES)), _make_base)
 
 
 def make(
     dockerfile: Path, name: str, *, context: Path, arguments: Mapping[str, str] | None = None
 ) -> Path:
-    """Build a Dockerfile on our base image and return its archive; unchanged steps are kept.
+    """Build a Dockerfile on our base image and return its archive; unchanged steps are cached.
 
-    Behind a proxy that signs for others, ``BENCHPOOL_CLUSTER_CA_BUNDLE`` (or ``PIP_CERT``) is the
-    bundle that package installers are to trust during the build.
+    Behind a TLS-intercepting proxy, ``BENCHPOOL_CLUSTER_CA_BUNDLE`` (or ``PIP_CERT``) is the bundle
+    that package installers trust during the build.
     """
     _know_base()
     command = ["bud", "--isolation", "chroot", "--layers", "--tag", name]
@@ -70,8 +70,8 @@ def make(
 def load(archive: Path, name: str, sockets: Iterable[Path]) -> None:
     """Import an archive under a name into each containerd; pods then use it without pulling.
 
-    A name that the archive itself carries is left out: were it the same one, it would be taken
-    over while it is unpacked, and what it meant before cleaned away.
+    A name in the archive itself is left out. If it were the same name, it would be overwritten
+    during the import, and its previous target would be removed.
     """
 
     def give(socket: Path) -> str:
@@ -149,7 +149,7 @@ def _push(name: str, archive: Path) -> None:
 
 
 def buildah(*words: str) -> str:
-    """Run ``buildah`` on the storage of our images and return what it said."""
+    """Run ``buildah`` on the storage of our images and return its output."""
     return _run([*_tool(), *words])
 
 
@@ -157,13 +157,13 @@ def _tool() -> list[str]:
     driver = _driver()
     root = _folder() / f"storage-{driver}"
     where = ["--root", str(root), "--runroot", str(_folder() / f"running-{driver}")]
-    # what buildah mounts to work on an image vanishes with each of its commands
+    # buildah's mounts of an image disappear with each of its commands
     tool = ["unshare", "--mount", "--propagation", "private", "buildah"]
     return [*tool, *where, "--storage-driver", driver]
 
 
 def _driver() -> str:
-    """Layers as overlays; where the cache lies on an overlay itself they have to be copies."""
+    """Return the storage driver: overlay, or vfs (copies) if the cache itself is on an overlay."""
     return "vfs" if "overlay" in _run(["stat", "-f", "-c", "%T", str(_folder())]) else "overlay"
 
 
@@ -190,7 +190,7 @@ def _digest(*words: str) -> str:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process make the images that all need."""
+    """Let one process at a time build the shared images."""
     with (_folder() / "making").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""Kills at random moments, and what the API server says of the jobs afterwards."""
+"""Kills at random moments, and the fate of the jobs according to the API server."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def storm(
     gap_s: tuple[float, float],
     at_once: int = 1,
 ) -> Counter[str]:
-    """Kill something of one kind or another at random moments; return how often each.
+    """Kill processes of random kinds at random moments; return the number of kills per kind.
 
-    Every third time, by chance, the pool is served again at first: on a busy machine nothing would
-    ever come to work otherwise.
+    With a probability of 0.33 the function first waits until the pool serves again. Otherwise
+    nothing would start to work on a busy machine.
 
     Args:
-        kill: Kills one of a kind, and says whether there was one alive.
-        settle: Returns when jobs are taken and started again.
-        count: Of kills that met something.
-        gap_s: Seconds between two moments, from and to.
-        at_once: At each moment one, or by chance up to so many, are killed one after the other
-            without a pause: what fails together, and what fails while others come back.
+        kill: Kill one process of a kind; return whether one was alive.
+        settle: Return when jobs are accepted and started again.
+        count: Number of kills that hit a living process.
+        gap_s: Shortest and longest time between two moments, in seconds.
+        at_once: Maximum number of kills per moment, one after the other without a pause. They test
+            joint failures, and failures during the restart of another process.
     """
     done: Counter[str] = Counter()
     while done.total() < count:
         if chance.random() < 0.33:
             settle()
-        time.sleep(chance.uniform(*gap_s))  # any moment will do: that is what is tested
+        time.sleep(chance.uniform(*gap_s))  # any moment will do: this is under test
         for _ in range(min(chance.randint(1, at_once), count - done.total())):
             kind = chance.choice(kinds)
             done[kind] += kill(kind)
@@ -51,11 +51,11 @@ def storm(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of all jobs.
+    """The fate of all jobs.
 
     Attributes:
-        accepted: By key, the id of each job that somebody was told is accepted.
-        jobs: By id, all jobs of the API server.
+        accepted: IDs of the jobs whose acceptance a client received, by key.
+        jobs: All jobs of the API server, by ID.
     """
 
     accepted: Mapping[str, str]
@@ -66,7 +66,7 @@ class Outcome:
     def of(
         cls, accepted: Mapping[str, str], jobs: Iterable[Object], lives: Sequence[Life]
     ) -> Outcome:
-        """Read it from TrainingJobs and the record of their pods."""
+        """Return the outcome from TrainingJobs and the record of their pods."""
         return cls(accepted, {one["metadata"]["name"]: one for one in jobs}, lives)
 
     def _status(self, job: str) -> Object:
@@ -74,35 +74,35 @@ class Outcome:
         return status
 
     def preemptions(self, job: str) -> int:
-        """How often a job was paused for others."""
+        """Return how often a job was preempted."""
         return len(self._status(job).get("preemptions", []))
 
     @property
     def lost(self) -> dict[str, str]:
-        """Accepted jobs that did not succeed, with their state; empty for one that is not there."""
+        """Return accepted jobs without success, with their state; it is empty for a missing job."""
         found = {key: self._status(job).get("state", "") for key, job in self.accepted.items()}
         return {key: state for key, state in found.items() if state != "succeeded"}
 
     @property
     def doubled(self) -> list[str]:
-        """What ran twice."""
+        """Return descriptions of everything that ran twice."""
         specs = {job: one["spec"] for job, one in self.jobs.items()}
         least = {job: it.get("minWorkers") or it.get("workers", 1) for job, it in specs.items()}
         return doubled(self.lives, least)
 
     @property
     def made_twice(self) -> list[str]:
-        """Jobs that nobody was told of: a key that was taken for another one's."""
+        """Return jobs that no client knows: a key was taken for another key."""
         return sorted(set(self.jobs) - set(self.accepted.values()))
 
     @property
     def begun_again(self) -> dict[str, int]:
-        """Jobs with more attempts than their pauses for others explain, and how many."""
+        """Return the jobs with more attempts than their preemptions explain, and the number."""
         begun = attempts(self.lives)
         return {job: n for job, n in begun.items() if n > 1 + self.preemptions(job)}
 
     def __str__(self) -> str:
-        """All of it as a sentence with numbers."""
+        """Return all of it as a sentence with numbers."""
         return (
             f"{len(self.accepted)} jobs accepted, {attempts(self.lives).total()} attempts, "
             f"{len(self.lives)} pods, {sum(map(self.preemptions, self.jobs))} preemptions; "
@@ -111,7 +111,7 @@ class Outcome:
         )
 
     def hold(self) -> None:
-        """Fail, and say with which jobs, unless every accepted job ran to its end once."""
+        """Fail with the names of the jobs unless every accepted job ran to its end once."""
         found = {
             "lost": self.lost,
             "doubled": self.doubled,

@@ -1,4 +1,4 @@
-"""Nodes without a machine: kwok reports them Ready and runs their pods without a container."""
+"""Nodes without a machine: kwok reports them Ready and runs their pods without containers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def start(processes: Processes, kubeconfig: Path, stages: Path | str = "-") -> None:
-    """Start kwok; it looks after annotated nodes only.
+    """Start kwok, which manages annotated nodes only.
 
-    Without a file of ``stages`` kwok has its usual ones; pods of Jobs then end at once.
+    Without a file of ``stages`` kwok uses its defaults; pods of Jobs then end immediately.
     """
     options = {
         "kubeconfig": kubeconfig,
-        "config": stages,  # "-": no file of the person's own
+        "config": stages,  # "-": no file of the user's own
         "manage-all-nodes": "false",
         "manage-nodes-with-annotation-selector": f"{FAKE}=fake",
     }
@@ -30,9 +30,9 @@ def start(processes: Processes, kubeconfig: Path, stages: Path | str = "-") -> N
 
 
 def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | None = None) -> None:
-    """Add a node; it is tainted, so that only pods that tolerate ``kwok`` come to it.
+    """Add a node with a taint, so that only pods that tolerate ``kwok`` run on it.
 
-    kwok looks after it once it has its size: to one that has none it gives 1,000 cores.
+    kwok manages the node once it has its capacity: a node without one would get 1,000 cores.
     """
     size = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "1Ti"}
     room = size | {"nvidia.com/gpu": str(gpus)}
@@ -58,14 +58,14 @@ def wait_ready(access: Access, name: str, seconds: float = 120) -> dict[str, Any
 
 
 def remove(access: Access, name: str) -> None:
-    """Take a node away, as a cloud does."""
+    """Remove a node, as a cloud does."""
     access.delete(f"{NODES}/{name}")
 
 
 def is_ready(node: dict[str, Any]) -> bool:
-    """Say whether a node says that it is ready, and its controller has noticed.
+    """Return whether a node reports ready and its controller has noticed.
 
-    A node is born with a taint that the controller takes off a moment after it became Ready.
+    A new node has a taint, which the controller removes shortly after the node becomes Ready.
     """
     conditions = node["status"].get("conditions", [])
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

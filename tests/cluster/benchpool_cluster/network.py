@@ -1,6 +1,6 @@
-"""The network of the real nodes: bridges, services and names, and all of it taken away again.
+"""The network of the real nodes: bridges, services and names, and their removal.
 
-Which pod may talk to which is not decided here but in ``network_policies``.
+``network_policies`` decides which pods may communicate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KERNEL = {
     "net.ipv4.ip_forward": "1",
     "net.bridge.bridge-nf-call-iptables": "1",
 }
-# What a kubelet or kube-proxy sets by itself, so that it can be put back.
+# Kernel settings that a kubelet or kube-proxy changes, so that they can be restored.
 KEPT = (
     *KERNEL,
     "vm.overcommit_memory",
@@ -29,7 +29,7 @@ KEPT = (
     "kernel.keys.root_maxbytes",
     "net.ipv4.conf.all.route_localnet",
 )
-# Pods reach the outside as the machine does; among themselves they keep their addresses.
+# Pods reach the outside with the machine's address; among themselves they keep their own.
 OUTSIDE = f"""
 table ip {TABLE} {{
   chain leaving {{
@@ -58,12 +58,12 @@ cluster.local in-addr.arpa ip6.arpa {{
 
 
 def pod_bridge(number: int) -> str:
-    """The bridge of a node's pods; the network plug-in makes it with the first pod."""
+    """Return the bridge of a node's pods; the network plug-in creates it with the first pod."""
     return f"bp-pods-{number}"
 
 
 def prepare(folder: Path, nodes: int) -> None:
-    """Give the control plane and each node an address, and let packets pass between pods."""
+    """Give the control plane and each node an address, and enable forwarding between pods."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "kernel.json"
     if not kept.exists():
@@ -79,7 +79,7 @@ def prepare(folder: Path, nodes: int) -> None:
 
 
 def start_proxy(plane: ControlPlane) -> None:
-    """Start the one kube-proxy that serves every node of the machine."""
+    """Start the only kube-proxy, which serves every node of the machine."""
     config = {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
@@ -100,7 +100,7 @@ def start_proxy(plane: ControlPlane) -> None:
 
 
 def start_names(plane: ControlPlane) -> None:
-    """Start CoreDNS: names of services and pods of this cluster, and no others."""
+    """Start CoreDNS for the names of this cluster's services and pods only."""
     file = plane.folder / "Corefile"
     config = COREDNS.format(address=addresses.DNS, kubeconfig=plane.access.kubeconfig)
     file.write_text(config)
@@ -108,12 +108,12 @@ def start_names(plane: ControlPlane) -> None:
 
 
 def is_there() -> bool:
-    """Say whether the addresses of a cluster are on this machine."""
+    """Return whether the addresses of a cluster are on this machine."""
     return Path("/sys/class/net", HOSTS).exists()
 
 
 def remove(folder: Path, nodes: int) -> None:
-    """Take everything away, and put the kernel's settings back."""
+    """Remove everything and restore the kernel's settings."""
     for table in _tables():
         run("nft", "delete", "table", *table.split()[1:])
     for bridge in (*(pod_bridge(n + 1) for n in range(nodes)), HOSTS):
@@ -126,12 +126,15 @@ def remove(folder: Path, nodes: int) -> None:
 
 
 def setting(name: str) -> str:
-    """What the kernel is set to now."""
+    """Return the current value of a kernel setting."""
     return _file(name).read_text().strip()
 
 
 def run(*command: object, given: str | None = None) -> str:
-    """Run a small command; its failure is no error here, what counts is looked at by tests."""
+    """Run a short command and return its output.
+
+    A failure is ignored, because tests check the result.
+    """
     words = [str(word) for word in command]
     return subprocess.run(words, input=given, capture_output=True, text=True).stdout
 

@@ -1,7 +1,7 @@
-"""Enforces network policies on the real nodes: keeps one table of packet rules right.
+"""Enforcer of network policies on the real nodes: keeps one table of packet rules current.
 
-Runs as ``python -m benchpool_cluster.network_policies KUBECONFIG``. A change takes effect within a
-second; a test waits for the effect it expects.
+It runs as ``python -m benchpool_cluster.network_policies KUBECONFIG``. A change takes effect within
+a second; a test waits for the effect that it expects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.3
 
 
 def wanted(access: Access) -> str:
-    """The table that the policies of the cluster ask for now."""
+    """Return the table that the cluster's policies require now."""
     policies = access.get("/apis/networking.k8s.io/v1/networkpolicies")["items"]
     if not policies:
         return policy_rules.table(policy_rules.World([]), [])
@@ -30,7 +30,7 @@ def wanted(access: Access) -> str:
 
 
 def enforce(access: Access) -> None:
-    """Keep the table right for ever; while the API does not answer the last one stays."""
+    """Keep the table current until killed; during an API outage the last table stays."""
     loaded = ""
     while True:
         try:

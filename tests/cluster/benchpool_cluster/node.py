@@ -1,7 +1,7 @@
-"""A real node: a kubelet with a containerd of its own, in a mount namespace of its own.
+"""A real node: a kubelet with its own containerd, in its own mount namespace.
 
-Several nodes share one machine, so every folder that is compiled into a kubelet or a runtime is
-another one in each node. Whatever a node mounts vanishes with its processes.
+Several nodes share one machine, so every folder compiled into a kubelet or runtime is a different
+folder in each node. A node's mounts disappear with its processes.
 """
 
 from __future__ import annotations
@@ -61,37 +61,37 @@ class Node:
 
     @property
     def name(self) -> str:
-        """The node's name in the cluster."""
+        """Return the node's name in the cluster."""
         return f"node-{self.number}"
 
     @property
     def folder(self) -> Path:
-        """Where the node keeps its images, containers and logs."""
+        """Return the folder of the node's images, containers and logs."""
         return self.plane.folder / "nodes" / self.name
 
     @property
     def socket(self) -> Path:
-        """Where its containerd listens."""
+        """Return the socket of its containerd."""
         return self.folder / "containerd.sock"
 
     @property
     def kubelet(self) -> str:
-        """The name of its kubelet among the processes."""
+        """Return the process name of its kubelet."""
         return f"kubelet-{self.number}"
 
     @property
     def containerd(self) -> str:
-        """The name of its containerd among the processes."""
+        """Return the process name of its containerd."""
         return f"containerd-{self.number}"
 
     @property
     def gpus(self) -> str:
-        """The name of its device plug-in among the processes."""
+        """Return the process name of its device plug-in."""
         return f"gpus-{self.number}"
 
     @property
     def cgroup(self) -> str:
-        """The cgroup of all its pods."""
+        """Return the cgroup of all its pods."""
         return f"benchpool-{self.name}"
 
     def start(self) -> None:
@@ -100,7 +100,7 @@ class Node:
         self.start_kubelet()
 
     def start_containerd(self) -> None:
-        """Start containerd in a mount namespace of its own, and wait until it listens."""
+        """Start containerd in its own mount namespace, and wait until it listens."""
         for part in ("lib/kubelet/device-plugins", "lib/cni", "log/pods", "log/containers", "cni"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         (self.folder / "cni" / "10-bridge.conflist").write_text(json.dumps(self._pod_network()))
@@ -115,7 +115,7 @@ class Node:
         self.plane.processes.wait_for(self.containerd, self._listens)
 
     def start_kubelet(self) -> None:
-        """Start the kubelet beside containerd."""
+        """Start the kubelet in containerd's namespace."""
         cgroups.create(self.cgroup)
         config = self.folder / "kubelet.json"
         config.write_text(json.dumps(self._kubelet_settings()))
@@ -126,7 +126,7 @@ class Node:
         self.plane.processes.start(self.kubelet, command)
 
     def start_gpus(self, count: int = 4) -> None:
-        """Start the device plug-in with this many simulated GPUs."""
+        """Start the device plug-in with this number of simulated GPUs."""
         self.set_gpus(dict.fromkeys(device_plugin.uuids(self.name, count), "Healthy"))
         package = Path(__file__).resolve().parents[1]
         command = [*self.inside(), "env", f"PYTHONPATH={package}", sys.executable]
@@ -134,18 +134,18 @@ class Node:
         self.plane.processes.start(self.gpus, command)
 
     def set_gpus(self, health: dict[str, str]) -> None:
-        """Say which GPUs there are: by UUID, ``Healthy`` or ``Unhealthy``."""
+        """Set the node's GPUs: by UUID, ``Healthy`` or ``Unhealthy``."""
         half = self.folder / "gpus.half"
         half.write_text(json.dumps(health))
         half.rename(self.folder / "gpus.json")
 
     def inside(self) -> list[object]:
-        """The words before a command that is to run in this node's mount namespace."""
+        """Return the command prefix that runs a command in this node's mount namespace."""
         pid = self.plane.processes.pid(self.containerd)
         return ["nsenter", "--target", pid, "--mount", "--"]
 
     def stop(self) -> None:
-        """End the node as a power cut would; nothing of it stays."""
+        """Stop the node as a power cut would, and remove everything of it."""
         for name in (self.gpus, self.kubelet):
             self.plane.processes.kill(name)
         members = list(self._members())
@@ -161,9 +161,9 @@ class Node:
             return probe.connect_ex(str(self.socket)) == 0
 
     def _members(self) -> Iterator[int]:
-        """All processes of the node: of its pods by cgroup, the others by their command lines.
+        """Yield all processes of the node: its pods' by cgroup, the rest by their command lines.
 
-        They are found even when containerd was killed, or with whoever started it.
+        They are found even if containerd or its parent process was killed.
         """
         yield from cgroups.members(self.cgroup)
         ours = os.readlink("/proc/self/ns/mnt")
@@ -223,7 +223,7 @@ class Node:
 
 
 def end(pid: int) -> None:
-    """Kill a process that may be gone already."""
+    """Kill a process, which may already be gone."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 

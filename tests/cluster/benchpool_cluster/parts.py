@@ -1,4 +1,4 @@
-"""The parts of an installed release as pods: which there are, who leads, and where none of them is.
+"""The parts of an installed release as pods: their list, the leader, and nodes without parts.
 
 All of it is read from the API server.
 """
@@ -16,11 +16,14 @@ from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import kubernetes as names
 
 CHANGE_S = 90.0
-"""A standby leads some seconds after the leader's lease has run out, also on a busy machine."""
+"""Timeout for a change of leader, in seconds.
+
+A standby leads some seconds after the leader's lease has expired, also on a busy machine.
+"""
 
 
 def pods_of(site: Site, part: str) -> list[Object]:
-    """The living pods of ``hub``, ``proxy`` or ``scheduler``, oldest first."""
+    """Return the living pods of ``hub``, ``proxy`` or ``scheduler``, oldest first."""
     selector = quote(f"app.kubernetes.io/component={part}")
     found = site.access.get(f"/api/v1/namespaces/{site.namespace}/pods?labelSelector={selector}")
     living = [one for one in found["items"] if not one["metadata"].get("deletionTimestamp")]
@@ -28,28 +31,28 @@ def pods_of(site: Site, part: str) -> list[Object]:
 
 
 def path_of(pod: Object) -> str:
-    """Where a pod is in the API."""
+    """Return the API path of a pod."""
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
 def leader_name(site: Site) -> str:
-    """The name of the pod that leads; empty while nobody does."""
+    """Return the name of the leading pod, or an empty text without a leader."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{site.namespace}/leases/{names.ELECTION_LEASE}"
     spec = (site.access.find(path) or {}).get("spec", {})
     return str(spec.get("holderIdentity") or "").rpartition("-")[0]
 
 
 def leader(site: Site) -> Object:
-    """The pod that leads.
+    """Return the leading pod.
 
     Raises:
-        NotReady: Nobody leads for more than ``CHANGE_S``.
+        NotReady: No pod has led for more than ``CHANGE_S``.
     """
     return _waited_for(site, lambda pod: pod["metadata"]["name"] == leader_name(site))
 
 
 def leader_after(site: Site, former: Object) -> Object:
-    """Wait until another process leads than that of a pod as it was, and return its pod."""
+    """Wait until a process other than that of the former pod leads, and return its pod."""
 
     def follows(pod: Object) -> bool:
         again = pod["metadata"]["uid"] == former["metadata"]["uid"]
@@ -61,25 +64,25 @@ def leader_after(site: Site, former: Object) -> Object:
 
 
 def restarts(pod: Object) -> int:
-    """How often a pod's containers were started again."""
+    """Return how often a pod's containers were restarted."""
     return sum(one["restartCount"] for one in pod["status"].get("containerStatuses", []))
 
 
 def is_anew(site: Site, former: Object) -> bool:
-    """Say whether the one pod of a part is ready, and is another process than it was before."""
+    """Return whether the only pod of a part is ready and runs as a different process."""
     part = former["metadata"]["labels"]["app.kubernetes.io/component"]
     found = pods_of(site, part)
     return len(found) == 1 and is_ready(found[0]) and lives(found[0]) != lives(former)
 
 
 def is_ready(pod: Object) -> bool:
-    """Say whether a pod answers by its own word."""
+    """Return whether a pod reports ready."""
     conditions = pod["status"].get("conditions", [])
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def wait_whole(site: Site, part: str, count: int = 1, seconds: float = 180) -> None:
-    """Wait until so many pods of a part are ready."""
+    """Wait until this number of pods of a part is ready."""
 
     def whole() -> bool:
         found = pods_of(site, part)
@@ -91,7 +94,7 @@ def wait_whole(site: Site, part: str, count: int = 1, seconds: float = 180) -> N
 
 
 def quiet_node(site: Site) -> str:
-    """The name of a real node on which no part of the release is, so that it may fail alone."""
+    """Return the name of a real node without parts of the release, so that it may fail alone."""
     parts = ("hub", "proxy", "scheduler")
     taken = {pod["spec"].get("nodeName") for part in parts for pod in pods_of(site, part)}
     return next(node.name for node in site.cluster.nodes if node.name not in taken)
@@ -99,7 +102,7 @@ def quiet_node(site: Site) -> str:
 
 @contextmanager
 def cordoned(site: Site, node: str) -> Iterator[None]:
-    """Place nothing new on a node for a while."""
+    """Cordon a node for a while."""
     path = f"{kwok_nodes.NODES}/{node}"
     site.access.patch(path, {"spec": {"unschedulable": True}})
     try:

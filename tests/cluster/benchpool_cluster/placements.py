@@ -1,11 +1,11 @@
-"""Which pods of workers were given a node, in the API server's own order, and what that says.
+"""Record of the worker pods that were bound to a node, in the API server's order, with findings.
 
-``Record`` follows the pods of a namespace by a watch, so that none is missed however short it
-lives; the findings are pure. The order of two events is that in which the API server tells them,
-which is the order in which they were written.
+``Record`` follows the pods of a namespace by a watch, so that even a short-lived pod is recorded;
+the findings are pure functions. Events are ordered as the API server sends them, which is the order
+of the writes.
 
-An API server that was started again tells nothing from before. What it holds then is listed; only a
-pod that was made, bound and gone in the last seconds before it ended would not be seen.
+A restarted API server sends no earlier events. Its current objects are listed. Only a pod created,
+bound and deleted in the last seconds before its end would be missed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ JOB, ATTEMPT = "benchpool.io/job", "benchpool.io/attempt"
 INDEX = "batch.kubernetes.io/job-completion-index"
 OVER = ("Succeeded", "Failed")
 CHUNK_S = 5
-"""For how long the API server answers one watch; it says at the end how far it has come."""
+"""Duration of one watch, in seconds; at its end the API server reports its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A pod that was given a node.
+    """A pod that was bound to a node.
 
     Attributes:
         worker: Number of the worker in its gang, from 0.
-        begun: Number of the event that told of its node. ``over``: of that by which it had ended
-            or was gone; None while it may run.
-        phase: How it was last.
+        begun: Number of the event that reported its node. ``over``: number of the event that
+            reported its end or deletion; None while it may run.
+        phase: Last phase.
     """
 
     job: str
@@ -51,17 +51,20 @@ class Life:
     phase: str = ""
 
     def meets(self, other: Life) -> bool:
-        """Say whether both had a node at the same time."""
+        """Return whether both had a node at the same time."""
         first, second = sorted((self, other), key=lambda life: life.begun)
         return first.over is None or first.over > second.begun
 
 
 def doubled(lives: Iterable[Life], workers: Mapping[str, int] | None = None) -> list[str]:
-    """Say what ran twice: a worker in two pods at once, two attempts of a job at once, or a job
-    of which two attempts ended well.
+    """Return descriptions of everything that ran twice.
+
+    That is a worker in two pods at the same time, two attempts of a job at the same time, or a job
+    with two successful attempts.
 
     Args:
-        workers: By job, how many must have ended well for its attempt to have; one by default.
+        workers: By job, number of workers that must succeed for a successful attempt; one by
+        default.
 
     >>> first = Life("j", 1, 0, "p", "n", begun=1, over=5, phase="Succeeded")
     >>> doubled([first, Life("j", 1, 1, "q", "n", begun=2)])
@@ -78,7 +81,7 @@ def doubled(lives: Iterable[Life], workers: Mapping[str, int] | None = None) -> 
 
 
 def attempts(lives: Iterable[Life]) -> Counter[str]:
-    """Return how many attempts of each job were given nodes."""
+    """Return the number of attempts of each job that were bound to nodes."""
     return Counter(job for job, _ in {(life.job, life.attempt) for life in lives})
 
 
@@ -105,10 +108,10 @@ def _named(life: Life) -> str:
 
 @dataclass
 class Record:
-    """All workers' pods of a namespace, from now on; those that have ended before are left out.
+    """Record of a namespace's worker pods from now on, without pods that have already ended.
 
     Attributes:
-        seen: Called with each pod that an event tells of, on the record's own thread.
+        seen: Called with the pod of each event, on the record's own thread.
     """
 
     access: Access
@@ -136,11 +139,11 @@ class Record:
 
     @property
     def lives(self) -> list[Life]:
-        """All pods that were given a node until now."""
+        """Return all pods bound to a node so far."""
         return list(self._lives.values())
 
     def complete(self, seconds: float = 60) -> list[Life]:
-        """Wait until the record has reached what the API server holds now, and return it."""
+        """Wait until the record has reached the API server's current state, and return it."""
         bound = [pod for pod in self._listed() if _node(pod)]
         phases = {pod["metadata"]["uid"]: pod["status"].get("phase") for pod in bound}
         now = {uid: phase for uid, phase in phases.items() if uid not in self._before}
@@ -161,7 +164,7 @@ class Record:
         return list(self.access.get(f"{self._path}?labelSelector={JOB}")["items"])
 
     def _list(self) -> None:
-        """Take what is there now; what was there before and is not is gone."""
+        """Read the current pods; known pods that are missing count as gone."""
         listing = self.access.get(f"{self._path}?labelSelector={JOB}")
         there = {pod["metadata"]["uid"] for pod in listing["items"]}
         for uid, life in list(self._lives.items()):
@@ -177,17 +180,17 @@ class Record:
             try:
                 self._watch()
             except (httpx.HTTPError, json.JSONDecodeError):
-                self._ending.wait(0.2)  # the API server is away
+                self._ending.wait(0.2)  # the API server is down
 
     def _watch(self) -> None:
         query = f"watch=1&labelSelector={JOB}&allowWatchBookmarks=true&timeoutSeconds={CHUNK_S}"
         path = f"{self._path}?{query}&resourceVersion={self._version}"
         with self.access.client() as client, client.stream("GET", path) as answer:
-            if answer.status_code == 410:  # it was started again, and knows nothing older
+            if answer.status_code == 410:  # restarted, without older events
                 return self._list()
             for line in answer.raise_for_status().iter_lines():
                 event = json.loads(line)
-                if event["type"] == "ERROR":  # the same, said in another way
+                if event["type"] == "ERROR":  # the same in another form
                     return self._list()
                 self._version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":

@@ -1,4 +1,4 @@
-"""Small pods for tests: Python in our base image, run, read and taken away."""
+"""Small pods for tests: Python in our base image, run, read and removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ h.ThreadingHTTPServer(("", 8000), h.SimpleHTTPRequestHandler).serve_forever()
 def python_pod(
     name: str, program: str, *, gpus: int = 0, node: str = "", labels: dict[str, str] | None = None
 ) -> Object:
-    """A pod that runs a Python program once; ``node`` pins it without going round the scheduler."""
+    """Return a pod that runs a Python program once; ``node`` pins it by node affinity."""
     container: Object = {
         "name": "main",
         "image": BASE,
@@ -46,17 +46,17 @@ def python_pod(
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A namespace of one test."""
+    """The namespace of one test."""
 
     cluster: Cluster
     name: str
 
     def path(self, kind: str, name: str = "", group: str = "/api/v1") -> str:
-        """Where an object, or all of its kind, is in the API."""
+        """Return the API path of an object or of all objects of its kind."""
         return f"{group}/namespaces/{self.name}/{kind}" + (f"/{name}" if name else "")
 
     def create(self, kind: str, body: Object, group: str = "/api/v1") -> Object:
-        """Create an object here."""
+        """Create an object in this namespace."""
         return self.cluster.access.create(self.path(kind, group=group), body)
 
     def run(self, pod: Object, phase: str = "Running", seconds: float = 60) -> Object:
@@ -71,11 +71,11 @@ class Space:
         )
 
     def logs(self, name: str) -> str:
-        """What a pod wrote."""
+        """Return the log of a pod."""
         return self.cluster.access.call("GET", self.path("pods", name) + "/log").text
 
     def exec(self, name: str, *command: str, seconds: float = 60) -> str:
-        """Run a command in a pod and return what it said; its failure raises."""
+        """Run a command in a pod and return its output; a failure raises."""
         words = self.cluster.kubectl("--namespace", self.name, "exec", name, "--", *command)
         done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
         if done.returncode:
@@ -83,7 +83,7 @@ class Space:
         return done.stdout
 
     def reaches(self, name: str, host: str, port: int = 8000) -> bool:
-        """Say whether a pod can open a connection now."""
+        """Return whether a pod can open a connection now."""
         program = f"import socket; socket.create_connection(({host!r}, {port}), 1.5)"
         try:
             self.exec(name, "python3", "-c", program)
@@ -92,13 +92,13 @@ class Space:
         return True
 
     def comes_to(self, wanted: bool, name: str, host: str, port: int = 8000) -> bool:
-        """Wait until a pod can, or can no longer, open a connection."""
+        """Wait until a pod can open a connection, or no longer can."""
         return in_time(lambda: self.reaches(name, host, port) == wanted, 60)
 
 
 @contextmanager
 def space(cluster: Cluster, labels: dict[str, str] | None = None) -> Iterator[Space]:
-    """A fresh namespace, deleted at the end with all that is in it."""
+    """Yield a fresh namespace, deleted at the end with all its objects."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     about = {"name": name, "labels": labels or {}}
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
@@ -110,7 +110,7 @@ def space(cluster: Cluster, labels: dict[str, str] | None = None) -> Iterator[Sp
     names = [pod["metadata"]["name"] for pod in cluster.access.get(made.path("pods"))["items"]]
     for pod in names:
         cluster.access.delete(made.path("pods", pod))
-    for pod in names:  # their GPUs are free again when they are gone, not before
+    for pod in names:  # their GPUs are free only after they are gone
         cluster.access.wait_gone(made.path("pods", pod))
     cluster.access.delete(f"/api/v1/namespaces/{name}")
 

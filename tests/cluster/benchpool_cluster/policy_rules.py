@@ -1,8 +1,8 @@
-"""Turns network policies into packet rules: pure, from what the API lists to the text of a table.
+"""Convert network policies to packet rules: from the API's lists to the text of a table.
 
-A pod that a policy selects takes (or sends) only what some policy allows; others are left alone.
-A packet passes when its sender may send it and its receiver may take it. Addresses are those after
-the translation of services, so rules speak of pods only.
+A pod selected by a policy receives (or sends) only what some policy allows; other pods are
+unrestricted. A packet passes if its sender may send it and its receiver may receive it. Addresses
+are those after the translation of services, so the rules contain pods only.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SIDES = {"Ingress": ("from", "saddr", "daddr"), "Egress": ("to", "daddr", "saddr
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What policies are about: pods with an address, and the labels of namespaces."""
+    """Objects that policies refer to: pods with an address, and the labels of namespaces."""
 
     pods: list[Object]
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pods: list[Object], namespaces: list[Object]) -> World:
-        """Take what the API lists."""
+        """Return the world from the API's lists."""
         alive = [
             pod
             for pod in pods
@@ -37,7 +37,7 @@ class World:
         return cls(alive, labels)
 
     def selected(self, policy: Object) -> list[Object]:
-        """The pods that a policy is about."""
+        """Return the pods that a policy selects."""
         space = policy["metadata"]["namespace"]
         return [
             pod
@@ -47,7 +47,7 @@ class World:
         ]
 
     def peers(self, peer: Object, space: str) -> list[Object]:
-        """The pods that one peer of a rule means; seen from the policy's namespace."""
+        """Return the pods of one peer of a rule, relative to the policy's namespace."""
         spaces = {space}
         if "namespaceSelector" in peer:
             wanted = peer["namespaceSelector"]
@@ -61,7 +61,7 @@ class World:
 
 
 def matches(selector: Object, labels: dict[str, str]) -> bool:
-    """Say whether labels fulfil a selector; an empty one is fulfilled by all."""
+    """Return whether labels match a selector; an empty selector matches everything."""
     for key, value in selector.get("matchLabels", {}).items():
         if labels.get(key) != value:
             return False
@@ -78,7 +78,7 @@ def matches(selector: Object, labels: dict[str, str]) -> bool:
 
 
 def table(world: World, policies: list[Object]) -> str:
-    """The whole table, to be loaded in one step in place of the one before."""
+    """Return the whole table, which replaces the previous table in one step."""
     chains: list[str] = []
     jumps: list[str] = ["ct state established,related accept"]
     for side, (_, _, own) in SIDES.items():
@@ -117,7 +117,7 @@ def _allowed(world: World, policy: Object, rule: Object, side: str, pod: Object)
         if peer is None:
             targets: list[tuple[str, list[Object]]] = [("", [])]
         elif ":" in peer.get("ipBlock", {}).get("cidr", ""):
-            targets = []  # pods here have no addresses of IPv6
+            targets = []  # pods here have no IPv6 addresses
         elif "ipBlock" in peer:
             targets = [(_block(peer["ipBlock"], direction), [])]
         else:

@@ -1,4 +1,4 @@
-"""The images of benchpool itself, built from `images/` without Docker and an image registry."""
+"""The images of benchpool itself, built from `images/` without Docker or an image registry."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TAG = "tests"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An image as an archive that a containerd takes.
+    """An image as an archive for containerd.
 
     Attributes:
-        seconds: How long it took; almost nothing when it was there.
+        seconds: Build time in seconds; almost zero for a cached image.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Built:
 
 
 def wheel() -> Path:
-    """The one wheel that every image installs.
+    """Return the only wheel, which every image installs.
 
     Raises:
-        images.CannotMake: There is none.
+        images.CannotMake: There is no wheel.
     """
     found = sorted((ROOT / "dist").glob("benchpool-*.whl"))
     if len(found) != 1:
@@ -42,7 +42,7 @@ def wheel() -> Path:
 
 
 def build(part: str) -> Built:
-    """Build one image; what did not change is kept, archives of what it was before are not."""
+    """Build one image; unchanged images are kept, archives of older versions are deleted."""
     wheel()
     began = time.monotonic()
     name = f"{PREFIX}{part}:{TAG}"
@@ -55,19 +55,19 @@ def build(part: str) -> Built:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A container of an image, without a cluster: commands run in it one by one."""
+    """A container of an image without a cluster; commands run in it one at a time."""
 
     built: Built
     container: str
 
     def run(self, *command: str) -> str:
-        """Run a command as the image's own user and return what it said; its failure raises."""
+        """Run a command as the image's own user and return its output; a failure raises."""
         return images.buildah("run", "--isolation", "chroot", self.container, "--", *command)
 
 
 @contextmanager
 def run(built: Built) -> Iterator[Running]:
-    """A container of an image until the end."""
+    """Yield a container of an image."""
     container = images.buildah("from", built.name).strip()
     try:
         yield Running(built, container)

@@ -1,4 +1,4 @@
-"""Releases on the cluster with real nodes, by the binary of Helm that people use."""
+"""Releases on the cluster with real nodes, installed with the Helm binary."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from benchpool_scheduler.contract import kubernetes as names
 
 
 class HelmFailed(Exception):
-    """Helm refused or gave up; the text is what it said."""
+    """Error: Helm refused or gave up; the text is its output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of the chart in a namespace of its own name.
+    """A release of the chart in a namespace of the same name.
 
     Attributes:
-        name: With `benchpool` in it, so that the chart names its objects so and nothing else.
-        folder: Where Helm keeps its own things.
+        name: Contains `benchpool`, so that the chart uses it unchanged for its objects.
+        folder: Folder of Helm's own files.
         chart: The folder of the chart.
     """
 
@@ -40,30 +40,30 @@ class Release:
 
     @property
     def workspace(self) -> str:
-        """The namespace of notebooks and jobs."""
+        """Return the namespace of notebooks and jobs."""
         return f"{self.name}-work"
 
     def install(self, values: Mapping[str, Any], *words: str) -> str:
-        """Install, and return the notes."""
+        """Install and return the notes."""
         chosen = ["--create-namespace", *self._values(values), "--wait", "--timeout", "5m", *words]
         return self.helm("install", self.name, str(self.chart), *chosen)
 
     def upgrade(self, values: Mapping[str, Any], *words: str) -> str:
-        """Upgrade, and return the notes."""
+        """Upgrade and return the notes."""
         chosen = [*self._values(values), "--wait", "--timeout", "5m", *words]
         return self.helm("upgrade", self.name, str(self.chart), *chosen)
 
     def uninstall(self) -> str:
-        """Uninstall and wait until all that goes is gone."""
+        """Uninstall and wait until all removed objects are gone."""
         return self.helm("uninstall", self.name, "--wait", "--timeout", "3m")
 
     def secret(self, key: str) -> str:
-        """One of the release's own secrets, for example ``user-password``."""
+        """Return a secret of the release, for example ``user-password``."""
         path = f"/api/v1/namespaces/{self.name}/secrets/{self.name}-secrets"
         return base64.b64decode(self.access.get(path)["data"][key]).decode()
 
     def take_away(self) -> None:
-        """Uninstall, and delete what an uninstall keeps: homes, jobs and our definitions."""
+        """Uninstall, and delete what an uninstall keeps: homes, jobs and definitions."""
         access = self.access
         if self.helm("list", "--short").strip():
             self.uninstall()
@@ -80,7 +80,7 @@ class Release:
         """Run Helm in this release's namespace.
 
         Raises:
-            HelmFailed: It did not end well.
+            HelmFailed: Helm failed.
         """
         start = [str(build.find("helm")), "--kubeconfig", str(self.access.kubeconfig)]
         homes = ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
@@ -102,7 +102,7 @@ class Release:
 
 
 def values() -> dict[str, Any]:
-    """What every release on the cluster for tests needs: our images, and where names are found."""
+    """Return the values of every release on the test cluster: images and the DNS address."""
     return {
         "images": {
             "prefix": product_images.PREFIX,
@@ -110,13 +110,13 @@ def values() -> dict[str, Any]:
             "pullPolicy": "Never",
         },
         "networkPolicy": {"dns": {"ipBlocks": [f"{addresses.DNS}/32"]}},
-        # Half a day away, so that no copy is made but those that a test makes.
+        # Half a day away, so that only a test creates copies.
         "backup": {"schedule": f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"},
     }
 
 
 def load_images(cluster: Cluster) -> None:
-    """Build all images and give them to every node."""
+    """Build all images and load them into every node."""
     built = [product_images.build(part) for part in product_images.PARTS]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda one: cluster.load_image(one.archive, one.name), built))

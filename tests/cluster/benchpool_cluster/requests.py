@@ -1,7 +1,7 @@
-"""Requests that a person with rights in the work namespace sends against what is benchpool's.
+"""Requests against benchpool's objects by a user with rights in the work namespace.
 
-A table of them is a dictionary: the name says what is tried. Paths are seen from the work
-namespace; ``{worker}``, ``{notebook}``, ``{attempt}`` stand for what is there.
+A table of requests is a dictionary whose keys describe the attempt. Paths are relative to the work
+namespace; ``{worker}``, ``{notebook}``, ``{attempt}`` stand for existing objects.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from benchpool_cluster.doors import pod
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request and the rule that refuses it.
+    """One request and the rule that rejects it.
 
     Attributes:
-        rule: Where several refuse it, all of them with ``|`` between: the API server names one.
+        rule: Several possible rules are separated by ``|``: the API server names one of them.
         patch: The kind of patch: merge, json.
     """
 
@@ -31,12 +31,12 @@ class Request:
 
     @property
     def rules(self) -> list[str]:
-        """The rules of which one refuses it."""
+        """Return the rules, one of which rejects the request."""
         return self.rule.split("|")
 
 
 def at(resource: str, name: str = "", sub: str = "", group: str = "v1") -> str:
-    """The path of a resource in the work namespace; ``group`` with its version.
+    """Return the path of a resource in the work namespace; ``group`` includes its version.
 
     >>> at("jobs", "{attempt}", "status", "batch/v1")
     '/apis/batch/v1/namespaces/{space}/jobs/{attempt}/status'
@@ -47,30 +47,30 @@ def at(resource: str, name: str = "", sub: str = "", group: str = "v1") -> str:
 
 
 def delete(path: str, rule: str = "end") -> Request:
-    """Ending something."""
+    """Return a request that deletes an object."""
     return Request("DELETE", path, rule)
 
 
 def merge(path: str, body: Any, rule: str = "change") -> Request:
-    """Changing something."""
+    """Return a request that changes an object."""
     return Request("PATCH", path, rule, body, "merge")
 
 
 def make(resource: str, body: Manifest, rule: str, group: str = "v1") -> Request:
-    """Making something."""
+    """Return a request that creates an object."""
     return Request("POST", at(resource, group=group), rule, body)
 
 
 def made(
     kind: str, spec: Mapping[str, Any] | None = None, group: str = "v1", **about: Any
 ) -> Manifest:
-    """An object of a kind, named ``mine`` unless ``about`` says otherwise."""
+    """Return an object of a kind, named ``mine`` unless ``about`` has another name."""
     thing: Manifest = {"apiVersion": group, "kind": kind, "metadata": {"name": "mine"} | about}
     return thing if spec is None else thing | {"spec": dict(spec)}
 
 
 def a_pod(rule: str, spec: Mapping[str, Any] | None = None, **more: Any) -> Request:
-    """Making a pod; ``more`` as in ``doors.pod``, or ``name``."""
+    """Return a request that creates a pod; ``more`` as in ``doors.pod``, or ``name``."""
     name = more.pop("name", None)
     manifest = pod(spec, **more)
     if name:
@@ -79,7 +79,7 @@ def a_pod(rule: str, spec: Mapping[str, Any] | None = None, **more: Any) -> Requ
 
 
 def filled(value: Any, standing: Mapping[str, str]) -> Any:
-    """The value with the names of what is there in all its texts.
+    """Return the value with the names of existing objects in all its texts.
 
     >>> filled({"a": ["{worker}"]}, {"worker": "w"})
     {'a': ['w']}

@@ -1,8 +1,8 @@
-"""Who uses the one cluster of a machine: the first run of tests starts it, the last takes it away.
+"""Sharing of a machine's only cluster: the first test run starts it, the last run removes it.
 
-Two locks tell: ``place`` is held by whoever starts or stops it, ``users`` is shared by all who use
-it. A run that is killed lets both go, and the cluster then ends with the next run. One that was
-started by hand (``make cluster``) stays until it is stopped by hand.
+Two locks record this: ``place`` is held during a start or stop, and ``users`` is shared by all
+users. A killed run releases both, and the cluster then ends with the next run. A cluster started by
+hand (``make cluster``) stays until it is stopped by hand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Use:
     lock: IO[str]
 
     def leave(self) -> None:
-        """Stop using it; the last one takes it away, unless it was started by hand."""
+        """End the use; the last user removes the cluster unless it was started by hand."""
         with place():
             if self._is_last() and not is_by_hand():
                 cluster.down()
@@ -36,7 +36,10 @@ class Use:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Say whether the cluster is ours alone to stop, and keep others out meanwhile."""
+        """Yield whether this run alone uses the cluster and may stop it.
+
+        New users wait meanwhile.
+        """
         with place():
             yield self._is_last() and not is_by_hand()
             fcntl.flock(self.lock, fcntl.LOCK_SH)
@@ -49,7 +52,7 @@ class Use:
 
 
 def join() -> Use:
-    """Use the running cluster, else start one."""
+    """Use the running cluster, or start one."""
     with place():
         lock = (places.cache() / "users").open("w")
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -57,7 +60,7 @@ def join() -> Use:
 
 
 def start_by_hand() -> cluster.Cluster:
-    """Start a cluster, or take over the running one, to stay until it is stopped by hand."""
+    """Start a cluster, or keep the running cluster, until it is stopped by hand."""
     with place():
         running = cluster.find() or cluster.up()
         (running.plane.folder / BY_HAND).touch()
@@ -65,19 +68,19 @@ def start_by_hand() -> cluster.Cluster:
 
 
 def stop_by_hand() -> None:
-    """Stop the cluster, whoever uses it."""
+    """Stop the cluster, even if it is in use."""
     with place():
         cluster.down()
 
 
 def is_by_hand() -> bool:
-    """Say whether the running cluster is to stay."""
+    """Return whether the running cluster was started by hand."""
     return (places.state() / BY_HAND).exists()
 
 
 @contextmanager
 def place() -> Iterator[None]:
-    """Let one at a time start or stop the cluster."""
+    """Let one process at a time start or stop the cluster."""
     places.cache().mkdir(parents=True, exist_ok=True)
     with (places.cache() / "place").open("w") as lock:
         try:

@@ -1,4 +1,4 @@
-"""What somebody in the work namespace sends who reaches for what is not theirs, by family."""
+"""Requests of a work-namespace user against foreign objects, by family."""
 
 from __future__ import annotations
 
@@ -222,4 +222,4 @@ BY_RIGHT = frozenset(
     for name, one in REQUESTS.items()
     if one.rule in ("user", "scale", "lease", "status") and API in one.path
 )
-"""Who has every right in the namespace has the verb act-for-users too, and may do these."""
+"""Requests allowed to a user with every right in the namespace, which includes act-for-users."""

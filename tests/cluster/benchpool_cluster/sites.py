@@ -1,4 +1,4 @@
-"""A site in use: an installed release, its people, and what the API server says of their work."""
+"""A site in use: an installed release, its users, and their work according to the API server."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from benchpool_scheduler.errors import NotFound, Refused
 SERVICE = "/services/benchpool"
 JOBS = f"/apis/{names.API_VERSION}"
 PATIENCE_S = 60.0
-"""How long a client tries again while the service is away."""
+"""Time that a client retries while the service is down, in seconds."""
 
 
 @dataclass
 class Site:
-    """An installed release, reached as its people do: through the proxy.
+    """An installed release, used through the proxy as its users do.
 
     Attributes:
-        cluster: Where it is installed; ``cluster.processes`` freezes and kills parts of it.
-        url: Where the proxy answers; it stays when the proxy's pod is another one.
+        cluster: Cluster of the release; ``cluster.processes`` freezes and kills parts of it.
+        url: Address of the proxy; it stays when the proxy's pod is replaced.
     """
 
     cluster: Cluster
@@ -42,45 +42,45 @@ class Site:
 
     @classmethod
     def of(cls, cluster: Cluster, release: Release) -> Site:
-        """Find an installed release's address."""
+        """Return the site of an installed release."""
         path = f"/api/v1/namespaces/{release.name}/services/{release.name}-proxy-public"
         spec = release.access.get(path)["spec"]
         return cls(cluster, release, f"http://{spec['clusterIP']}:{spec['ports'][0]['port']}")
 
     @property
     def access(self) -> Access:
-        """The administrator's access to the API server."""
+        """Return the administrator's access to the API server."""
         return self.release.access
 
     @property
     def namespace(self) -> str:
-        """Where hub, proxy and scheduler run."""
+        """Return the namespace of Hub, proxy and scheduler."""
         return self.release.name
 
     @property
     def workspace(self) -> str:
-        """Where notebooks and jobs run."""
+        """Return the namespace of notebooks and jobs."""
         return self.release.workspace
 
     @property
     def space(self) -> pods.Space:
-        """The namespace of notebooks and jobs, with what one does there."""
+        """Return the namespace of notebooks and jobs with operations on its pods."""
         return pods.Space(self.cluster, self.workspace)
 
-    # ------------------------------------------------------------------ people
+    # ------------------------------------------------------------------ users
 
     def password(self, user: str) -> str:
-        """The password of a user; the administrator's is another one."""
+        """Return the password of a user; the administrator's is different."""
         return self.release.secret("admin-password" if user == "admin" else "user-password")
 
     def hub(self) -> httpx.Client:
-        """A client of the Hub's REST API with an administrator's rights, through the proxy."""
+        """Return an administrator's client of the Hub's REST API, through the proxy."""
         headers = {"Authorization": f"token {self.release.secret('hub-token')}"}
         base = f"{self.url}/hub/api"
         return httpx.Client(base_url=base, headers=headers, timeout=30, trust_env=False)
 
     def token(self, user: str) -> str:
-        """A token of a user with all of the user's rights; the user is made if need be."""
+        """Return a token with all of a user's rights; the user is created if missing."""
         if user not in self._tokens:
             with self.hub() as hub:
                 made = hub.post(f"/users/{user}", json={"admin": user == "admin"})
@@ -91,12 +91,12 @@ class Site:
         return self._tokens[user]
 
     def client(self, user: str, patience_s: float = PATIENCE_S) -> Client:
-        """The product's own client, as a user, through the proxy."""
+        """Return the product's own client for a user, through the proxy."""
         credentials = Credentials(f"{self.url}{SERVICE}", self.token(user))
         return Client(credentials, patience_s=patience_s, keyed_patience_s=patience_s)
 
     def ready(self) -> bool:
-        """Say whether hub and scheduler answer through the proxy."""
+        """Return whether Hub and scheduler answer through the proxy."""
         try:
             health = httpx.get(f"{self.url}{SERVICE}/api/v1/health", timeout=30, trust_env=False)
             hub = httpx.get(f"{self.url}/hub/health", timeout=30, trust_env=False)
@@ -105,14 +105,14 @@ class Site:
         return health.text == '{"ok":true}' and hub.is_success
 
     def wait_ready(self, seconds: float = 120) -> None:
-        """Wait until hub and scheduler answer through the proxy."""
+        """Wait until Hub and scheduler answer through the proxy."""
         if not in_time(self.ready, seconds):
             raise NotReady(f"{self.url} does not answer for hub and scheduler in {seconds:g} s")
 
     # ------------------------------------------------------------------ notebooks
 
     def give_home(self, user: str, node: str) -> None:
-        """Make a user's home on a node, as one that has been in use there for long."""
+        """Create a user's home on a node, as if it had long been in use there."""
         claim = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -133,7 +133,7 @@ class Site:
         self.access.wait(path, lambda one: one["status"].get("phase") == "Bound")
 
     def start_notebook(self, user: str, **options: Any) -> Object:
-        """Start a user's server with the form's options, e.g. ``gpus=1``; return its pod, ready."""
+        """Start a user's server with the form's options, e.g. ``gpus=1``; return its ready pod."""
         self.token(user)
         with self.hub() as hub:
             answer = hub.post(f"/users/{user}/server", json=options)
@@ -147,7 +147,7 @@ class Site:
         return self.notebook(user)
 
     def stop_notebook(self, user: str) -> None:
-        """Stop a user's server, and wait until its pod is gone and the Hub knows of it."""
+        """Stop a user's server, and wait until its pod is gone and the Hub has noticed."""
         with self.hub() as hub:
             hub.delete(f"/users/{user}/server")
             self.access.wait_gone(self.space.path("pods", f"jupyter-{user}"), 120)
@@ -155,16 +155,16 @@ class Site:
                 raise NotReady(f"{user}'s server stays: {hub.get(f'/users/{user}').text}")
 
     def notebook(self, user: str) -> Object:
-        """The pod of a user's server."""
+        """Return the pod of a user's server."""
         return self.access.get(self.space.path("pods", f"jupyter-{user}"))
 
     def write_file(self, user: str, path: str, text: str) -> None:
-        """Put a file into a user's home, as by the browser's upload."""
+        """Write a file to a user's home, as an upload in the browser does."""
         body = {"type": "file", "format": "text", "content": text}
         self._contents("PUT", user, path, body)
 
     def read_file(self, user: str, path: str) -> Object:
-        """Read a file or a folder of a user's home: a model of Jupyter's contents."""
+        """Return a file or a folder of a user's home as a Jupyter contents model."""
         found: Object = self._contents("GET", user, path).json()
         return found
 
@@ -180,31 +180,31 @@ class Site:
 
     @property
     def jobs_path(self) -> str:
-        """Where all jobs are in the API server."""
+        """Return the API path of all jobs."""
         return f"{JOBS}/namespaces/{self.workspace}/trainingjobs"
 
     def job(self, id_: str) -> Object:
-        """A job as the API server has it."""
+        """Return a job from the API server."""
         return self.access.get(f"{self.jobs_path}/{id_}")
 
     def jobs(self) -> list[Object]:
-        """All jobs as the API server has them."""
+        """Return all jobs from the API server."""
         return list(self.access.get(self.jobs_path)["items"])
 
     def job_named(self, name: str) -> Object:
-        """The newest job of a name."""
+        """Return the newest job of a name."""
         found = [one for one in self.jobs() if one["spec"].get("name") == name]
         assert found, f"no job is named {name}"
         return max(found, key=lambda one: str(one["metadata"]["creationTimestamp"]))
 
     def wait_job(self, id_: str, state: str, seconds: float = 120) -> Object:
-        """Wait until the API server has a job in a state."""
+        """Wait until a job has this state in the API server."""
         return self.access.wait(
             f"{self.jobs_path}/{id_}", lambda one: state_of(one) == state, seconds
         )
 
     def workers(self, id_: str, attempt: int | None = None) -> list[Object]:
-        """The pods of a job's workers that are there, by index."""
+        """Return the existing pods of a job's workers, by index."""
         chosen = f"{names.JOB}={id_}" + (f",{names.ATTEMPT}={attempt}" if attempt else "")
         found = self.access.get(f"{self.space.path('pods')}?labelSelector={quote(chosen)}")
         return sorted(found["items"], key=index_of)
@@ -213,7 +213,7 @@ class Site:
         """Cancel every job and stop every server, and wait until their pods are gone."""
         with self.client("admin") as admin:
             for job in self.jobs():
-                with suppress(NotFound, Refused):  # it may have ended meanwhile
+                with suppress(NotFound, Refused):  # already ended
                     if state_of(job) not in ENDED:
                         admin.cancel(job["metadata"]["name"], "the next test begins")
         with self.hub() as hub:
@@ -231,28 +231,28 @@ class Site:
         if not in_time(lambda: not alive(), 120):
             raise NotReady(f"these pods are still there after 120 s: {', '.join(alive())}")
         with self.hub() as hub:
-            # The Hub may hear of it a little later, and starts no server that it still stops.
+            # The Hub may notice it a little later, and starts no server during a stop.
             if not in_time(lambda: not any(u["servers"] for u in hub.get("/users").json()), 60):
                 raise NotReady(f"servers stay: {hub.get('/users').text}")
 
 
 def state_of(job: Object) -> str:
-    """The state of a job, empty before it has one."""
+    """Return the state of a job, or an empty text before it has one."""
     return str(job.get("status", {}).get("state", ""))
 
 
 def index_of(pod: Object) -> int:
-    """Which of its job's workers a pod is."""
+    """Return a pod's index among its job's workers."""
     return int(pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"])
 
 
 def gpus_of(pod: Object) -> int:
-    """How many GPUs a pod holds."""
+    """Return the number of GPUs that a pod holds."""
     limits = (one.get("resources", {}).get("limits", {}) for one in pod["spec"]["containers"])
     return sum(int(one.get(names.GPU_RESOURCE, 0)) for one in limits)
 
 
 def lives(pod: Object) -> tuple[str, int]:
-    """A pod's uid, and how often its containers were started again: what shows that it is left."""
+    """Return a pod's UID and its number of container restarts; both unchanged means untouched."""
     restarts = sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
     return pod["metadata"]["uid"], restarts

@@ -1,4 +1,4 @@
-"""A terminal of somebody who uses an installed release: the command line, as a process."""
+"""The terminal of a user of an installed release: the command line as a process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchpool_cluster.sites import SERVICE, Site
 
 
 def typed(site: Site, user: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Type a line of ``benchpool`` as a user; return its status, output and errors."""
+    """Run a ``benchpool`` command as a user; return its status, output and errors."""
     environ = os.environ | {
         "BENCHPOOL_URL": f"{site.url}{SERVICE}",
         "BENCHPOOL_TOKEN": site.token(user),

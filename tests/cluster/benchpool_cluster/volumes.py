@@ -1,6 +1,6 @@
-"""Dynamic local volumes: a claim gets a folder on the node of the first pod that uses it.
+"""Dynamic local volumes: a claim gets a folder on the node of its first pod.
 
-The provisioner runs beside the control plane; it makes and empties folders by small pods.
+The provisioner runs beside the control plane and uses small pods to create and delete folders.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ NAMESPACE = "local-path-storage"
 ACCOUNT = "provisioner"
 CLASS = "local-path"
 FOLDER = "/var/lib/volumes"
-"""In each node's own mount namespace, so another folder on each."""
+"""Folder of volumes in each node's own mount namespace, so a different folder on each."""
 
 
 def start(plane: ControlPlane) -> None:
-    """Start the provisioner, and make its class of volumes the default one."""
+    """Start the provisioner, and make its storage class the default."""
     access = plane.access
     core = "/api/v1/namespaces"
     access.apply(f"{core}/{NAMESPACE}", _object("v1", "Namespace", NAMESPACE))

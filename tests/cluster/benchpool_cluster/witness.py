@@ -1,8 +1,8 @@
-"""Writes down all that the API server tells of a collection, as it happens.
+"""Record of everything that the API server reports of a collection.
 
-What a test asks later ("was it ever paused?", "did two attempts ever run at once?") is then
-answered by the API server's own history and not by looks that came by chance. The API server may
-be away for a while: what came meanwhile is seen at the next list.
+Later questions of a test ("was it ever paused?", "did two attempts ever run at once?") are then
+answered by the API server's history and not by chance polls. After an outage of the API server, the
+next list shows the changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Witness:
     """All versions of all objects of one collection, oldest first.
 
     Attributes:
-        seen: Each version as it was; one that was deleted comes once more, with ``gone``.
+        seen: Each version; a deleted object is listed again with ``gone``.
     """
 
     def __init__(self, access: Access, path: str) -> None:
@@ -39,12 +39,12 @@ class Witness:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def versions(self, name: str) -> list[Object]:
-        """All versions of the objects of a name."""
+        """Return all versions of the objects of a name."""
         with self._changed:
             return [one for one in self.seen if one["metadata"]["name"] == name]
 
     def course(self, name: str, says: Callable[[Object], Any]) -> list[Any]:
-        """What was said of an object in the course of time, repeats left out."""
+        """Return the values of a function over an object's versions, without repeats."""
         found: list[Any] = []
         for one in self.versions(name):
             said = says(one)
@@ -53,7 +53,7 @@ class Witness:
         return found
 
     def wait(self, holds: Callable[[Object], bool], what: str, seconds: float = 60) -> Object:
-        """Wait until some version of some object had something, and return it."""
+        """Wait until some version of some object meets the condition, and return it."""
         with self._changed:
             found: list[Object] = []
 
@@ -67,11 +67,11 @@ class Witness:
             return found[0]
 
     def start(self) -> None:
-        """Begin; what is there now is seen first."""
+        """Start to record, beginning with the existing objects."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop recording."""
         self._over.set()
         self._thread.join(WATCH_S + 5)
 
@@ -122,7 +122,7 @@ class Witness:
 
 @contextmanager
 def witness(access: Access, path: str) -> Iterator[Witness]:
-    """Someone who looks at a collection until the end."""
+    """Yield a running record of a collection."""
     one = Witness(access, path)
     one.start()
     try:

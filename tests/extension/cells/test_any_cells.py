@@ -1,4 +1,7 @@
-"""Whatever stands in the cells: a job computes what the notebook would, soon and without alarm."""
+"""Properties of the cell selection for arbitrary cells.
+
+A job computes what the notebook would, the analysis accepts any text, and its work grows linearly.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ PREPARED = [
     cells=st.lists(st.lists(STATEMENTS, min_size=1, max_size=3), min_size=1, max_size=10),
     watched=st.sampled_from(NAMES),
 )
-def test_the_chosen_cells_compute_what_the_whole_notebook_does(
+def test_selected_cells_compute_same_result_as_notebook(
     cells: list[list[str]], watched: str
 ) -> None:
     sources = [*PREPARED, *["\n".join(each) for each in cells], f"result = {watched}"]
@@ -102,7 +105,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.tuples(st.lists(PIECES | st.text(max_size=12), max_size=5), st.booleans())))
-def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> None:
+def test_analysis_accepts_any_text(cells: list[tuple[list[str], bool]]) -> None:
     asked = [NotebookCell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]
     answer = choose(asked)
     assert len(answer.cells) == len(asked)
@@ -111,7 +114,8 @@ def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> 
         assert before.source.count("\n") == after.run.count("\n")
 
 
-# Modules that define names by nothing but statements: calendar has an enum that does, since 3.12.
+# Modules that define names by statements only. calendar is left out: since Python 3.12 it defines
+# names by an enum.
 REAL_CODE = [
     *("argparse", "ast", "shlex", "collections", "dataclasses", "enum", "fractions", "heapq"),
     *("json.decoder", "mimetypes", "pkgutil", "random", "sched", "statistics", "textwrap"),
@@ -120,8 +124,8 @@ REAL_CODE = [
 
 
 @pytest.mark.parametrize("module", REAL_CODE)
-def test_real_code_gives_no_false_alarm(module: str) -> None:
-    """Each top-level statement of a module of Python as a cell: nothing in it is missing."""
+def test_analysis_of_stdlib_modules_reports_no_missing_names(module: str) -> None:
+    """Use each top-level statement of a standard module as a cell."""
     path = importlib.import_module(module).__file__
     assert path is not None
     text = Path(path).read_text("utf-8")
@@ -151,7 +155,7 @@ def many_cells(number: int) -> list[NotebookCell]:
 
 
 def calls_of_a_choice(number: int) -> int:
-    """Return how many functions of Python a choice among so many cells calls."""
+    """Return the number of Python function calls in a selection among ``number`` cells."""
     cells, calls = many_cells(number), itertools.count()
 
     def count(frame: object, event: str, arg: object) -> None:
@@ -167,7 +171,7 @@ def calls_of_a_choice(number: int) -> int:
     return next(calls)
 
 
-def test_twice_as_many_cells_are_about_twice_the_work() -> None:
-    choose(many_cells(10))  # what is read once is read
+def test_analysis_work_grows_linearly_with_cells() -> None:
+    choose(many_cells(10))  # fill the caches
     few, many = calls_of_a_choice(250), calls_of_a_choice(500)
     assert many < 2.3 * few, (few, many)

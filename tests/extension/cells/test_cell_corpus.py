@@ -1,17 +1,17 @@
-"""What goes along is judged by notebooks and idioms whose needs were found by running them."""
+"""Selection of cells for the corpus of notebooks and idioms, compared with traced needs."""
 
 from __future__ import annotations
 
 from benchpool_support.cell_corpus import compared, texts, traces
 
 
-def test_every_text_was_traced_as_it_stands() -> None:
+def test_corpus_traces_match_texts() -> None:
     assert traces().keys() == {each.name for each in texts()}
     assert sum(each.is_notebook for each in texts()) >= 60
     assert sum(not each.is_notebook for each in texts()) >= 600
 
 
-def test_nothing_that_a_notebook_needs_is_missed() -> None:
+def test_corpus_selection_misses_no_needed_cell() -> None:
     missed = [
         (one.text.name, one.selected, sorted(one.needed - one.taken))
         for one in compared()
@@ -20,7 +20,7 @@ def test_nothing_that_a_notebook_needs_is_missed() -> None:
     assert missed == []
 
 
-def test_most_of_what_goes_along_is_needed() -> None:
+def test_corpus_selection_includes_mostly_needed_cells() -> None:
     every = [one for one in compared() if one.text.is_notebook]
     right_s = sum(one.seconds[number] for one in every for number in one.needed & one.taken)
     taken_s = sum(one.seconds[number] for one in every for number in one.taken)
@@ -30,13 +30,13 @@ def test_most_of_what_goes_along_is_needed() -> None:
     assert right_s / taken_s >= 0.80
 
 
-def test_no_idiom_loses_anything_without_a_word() -> None:
+def test_corpus_idioms_never_differ_silently() -> None:
     every = [one for one in compared() if not one.text.is_notebook]
     assert [one.text.name for one in every if one.verdict == "silently different"] == []
     assert {one.text.name for one in every if one.verdict == "told"} == TOLD
 
 
-TOLD = {  # draws of trainings and first weights, files as they are, and what the shell keeps
+TOLD = {  # random draws, first weights, files on disk and state of the shell
     "estimators: a dump and a load",
     "settings_and_magics: a torch layer draws",
     "settings_and_magics: a folder is entered",

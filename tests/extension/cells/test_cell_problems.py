@@ -1,4 +1,4 @@
-"""What would fail in a job is said before, with cell and line."""
+"""Problems that are reported before sending, with cell and line."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ PROBLEMS: dict[str, tuple[list[str], str, str, str, int | None]] = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_problem_is_said_with_cell_and_line(name: str) -> None:
+def test_problem_names_cell_and_line(name: str) -> None:
     sources, level, text, cell, line = PROBLEMS[name]
     (problem,) = chosen(*sources).problems
     assert (problem.level, problem.text, problem.cell or "", problem.line) == (
@@ -104,20 +104,20 @@ def test_a_problem_is_said_with_cell_and_line(name: str) -> None:
 @pytest.mark.parametrize(
     "loads", ["%load_ext benchpool", "get_ipython().run_line_magic('load_ext', 'benchpool')"]
 )
-def test_our_own_extension_is_not_taken_for_what_defines_a_name(loads: str) -> None:
-    """``%%train`` sees the cells of the session as IPython has written them anew."""
+def test_loading_own_extension_defines_no_names(loads: str) -> None:
+    """A session keeps its cells as IPython has translated them."""
     (problem,) = chosen(loads, "print(thing)").problems
     assert problem.text == "`thing` is defined in no cell of this notebook"
 
 
-def test_a_name_defined_below_the_selection_is_named_so() -> None:
+def test_name_defined_below_selection_is_reported() -> None:
     (problem,) = chosen("print(x)", "x = 1", select=0).problems
     assert problem.text == (
         "`x` is used before the cell that defines it, which stands below the selection"
     )
 
 
-def test_another_order_than_shown_is_said_once() -> None:
+def test_different_execution_order_is_reported_once() -> None:
     cells = [
         NotebookCell("a", "x = 1", execution_count=7),
         NotebookCell("b", "x", True, execution_count=3),

@@ -1,4 +1,4 @@
-"""The cells that go along are those that are needed, and each says why."""
+"""Selection of the cells that a job needs, and the reason of each."""
 
 from __future__ import annotations
 
@@ -221,14 +221,14 @@ CASES: dict[str, tuple[list[str], list[int]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_cells_that_go_along_are(name: str) -> None:
+def test_needed_cells_are_included(name: str) -> None:
     sources, wanted = CASES[name]
     answer = chosen(*sources)
     assert included(answer) == wanted
     assert [each for each in answer.problems if each.level == "error"] == []
 
 
-def test_each_cell_says_why() -> None:
+def test_included_cell_states_its_reason() -> None:
     answer = chosen("import numpy", "m = numpy.ones(1)", "m[0] = 3", "x = 1", "print(m)")
     assert [each.why for each in answer.cells] == [
         "imports `numpy`",
@@ -239,11 +239,11 @@ def test_each_cell_says_why() -> None:
     ]
 
 
-def test_cells_below_the_selection_never_go_along() -> None:
+def test_cells_below_selection_are_never_included() -> None:
     assert included(chosen("x = 1", "print(x)", "x = 2", "import os", select=1)) == [0, 1]
 
 
-def test_markdown_is_not_read() -> None:
+def test_markdown_is_not_analysed() -> None:
     cells = [
         NotebookCell("a", "x = 1", cell_type="markdown"),
         NotebookCell("b", "x = 2"),
@@ -271,5 +271,5 @@ def test_markdown_is_not_read() -> None:
         ("%env A=1", "%env A=1"),
     ],
 )
-def test_left_out_lines_keep_their_place(source: str, runs: str) -> None:
+def test_removed_lines_keep_line_numbers(source: str, runs: str) -> None:
     assert chosen(source).cells[0].run == runs

@@ -1,4 +1,4 @@
-"""Which values go along: least whole time, held against every other choice."""
+"""Choice of the values to send: least total time, compared with every other choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = "abcde"
 
 @st.composite
 def problems(draw: st.DrawFn) -> SendingProblem:
-    """Draw notebooks of a few cells: a cell needs names that cells above it make."""
+    """Draw notebooks of a few cells whose names come from earlier cells."""
     needs = {}
     for cell in range(1, CELLS + 1):
         names = draw(st.sets(st.sampled_from(NAMES), max_size=3))
@@ -35,7 +35,7 @@ def problems(draw: st.DrawFn) -> SendingProblem:
 
 
 @given(problem=problems())
-def test_no_other_choice_takes_less_time(problem: SendingProblem) -> None:
+def test_chosen_values_take_least_total_time(problem: SendingProblem) -> None:
     found = cheapest(problem)
     groups = sorted(problem.send_s)
     every = [set(some) for size in range(len(groups) + 1) for some in combinations(groups, size)]
@@ -44,7 +44,7 @@ def test_no_other_choice_takes_less_time(problem: SendingProblem) -> None:
     assert problem.running(found)[1] == found, "nothing is sent that no cell needs"
 
 
-def test_names_that_share_are_sent_together_or_made_again_together() -> None:
+def test_sharing_values_are_sent_or_recomputed_together() -> None:
     problem = SendingProblem(
         forced=frozenset({3}),
         needs={3: {"frame": frozenset({1}), "view": frozenset({2})}, 2: {"frame": frozenset({1})}},

@@ -1,4 +1,4 @@
-"""From a pod, a job runs in the pod's own image, and files go along where it cannot see them."""
+"""Drafts sent from a pod: the job uses the pod's image and takes the files it cannot see."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def drafted(
     )
 
 
-def test_files_go_along_where_a_job_does_not_see_the_folder(tmp_path: Path) -> None:
+def test_files_are_sent_when_job_cannot_see_folder(tmp_path: Path) -> None:
     draft = drafted(tmp_path, ALONE)
     assert {file.path for file in draft.submission.files} == {"data.txt", "helpers.py"}
     assert {file.sha256 for file in draft.submission.files} < set(draft.contents)
     assert draft.submission.image == "lab/notebook:1"
-    assert draft.submission.working_dir == str(tmp_path)  # where the home can be mounted after all
+    assert draft.submission.working_dir == str(tmp_path)  # used if the home can be mounted
 
 
 @pytest.mark.parametrize("here", [KernelEnvironment(), SHARED])
-def test_nothing_goes_along_where_it_does(tmp_path: Path, here: KernelEnvironment) -> None:
+def test_no_files_are_sent_when_job_sees_folder(tmp_path: Path, here: KernelEnvironment) -> None:
     draft = drafted(tmp_path, here)
     assert draft.submission.files == []
     assert len(draft.contents) == 1
     assert draft.submission.image == here.image
 
 
-def test_a_preview_reads_no_files(tmp_path: Path) -> None:
+def test_preview_reads_no_files(tmp_path: Path) -> None:
     assert drafted(tmp_path, ALONE, to_send=False).submission.files == []
 
 
-def test_an_image_that_is_asked_for_goes_before_the_notebooks_own(tmp_path: Path) -> None:
+def test_requested_image_overrides_notebook_image(tmp_path: Path) -> None:
     assert drafted(tmp_path, ALONE, image="mine:2").submission.image == "mine:2"
 
 
-def test_no_image_is_none() -> None:
+def test_empty_image_variable_means_no_image() -> None:
     assert kernel_environment({"BENCHPOOL_IMAGE": ""}) == KernelEnvironment()
 
 
-def test_of_another_image_it_is_said_that_imports_are_not_checked(tmp_path: Path) -> None:
+def test_unchecked_imports_of_other_image_are_reported(tmp_path: Path) -> None:
     (problem,) = import_problems.problems(drafted(tmp_path, ALONE, image="mine:2"), None, ALONE)
     assert problem.level == "warning"
     assert problem.text == "imports are not checked: what is installed in mine:2 is not known here"

@@ -1,4 +1,4 @@
-"""A file that one cell writes and another reads is told, and its writer can be ticked."""
+"""Files written by one cell and read by another: reported, or their writers included."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def said(*sources: str) -> list[str]:
         ("(root / 'a.txt').write_text('x')", "print([*root.iterdir()])", "root"),
     ],
 )
-def test_it_is_told_by_what_both_name(writes: str, reads: str, which: str) -> None:
+def test_written_file_read_by_later_cell_is_reported(writes: str, reads: str, which: str) -> None:
     before = (
         "import torch, joblib, numpy as np\nfrom pathlib import Path\n"
         "path = folder = root = Path('results')"
@@ -37,7 +37,7 @@ def test_it_is_told_by_what_both_name(writes: str, reads: str, which: str) -> No
     ]
 
 
-def test_the_last_writer_that_goes_along_is_enough() -> None:
+def test_last_included_writer_of_file_suffices() -> None:
     cells = [
         "import numpy as np",
         "np.save('x.npy', 1)",
@@ -47,7 +47,7 @@ def test_the_last_writer_that_goes_along_is_enough() -> None:
     assert said(*cells) == []
 
 
-def test_another_file_and_a_reader_alone_are_no_matter() -> None:
+def test_unrelated_file_and_lone_reader_are_not_reported() -> None:
     assert said("import numpy as np", "np.save('x.npy', 1)", "np.load('y.npy')") == []
     assert said("import pandas as pd", "pd.read_csv('x.csv')") == []
 
@@ -61,10 +61,10 @@ def test_another_file_and_a_reader_alone_are_no_matter() -> None:
         ("place.mkdir(exist_ok=True)", "torch.save(1, place / 'best.pt')", None),
     ],
 )
-def test_who_makes_a_folder_goes_along_with_who_uses_it(
-    makes: str, uses: str, name: str | None
-) -> None:
-    """An empty folder is not sent: a training that ends with a save would end with an error."""
+def test_cell_creating_used_folder_is_included(makes: str, uses: str, name: str | None) -> None:
+    """Without the folder, a training that ends with a save would fail: empty folders are not
+    sent.
+    """
     before = "import os, torch\nfrom pathlib import Path\nplace = Path('results')"
     found = chosen(before, makes, uses)
     assert included(found) == [0, 1, 2]
@@ -80,5 +80,5 @@ def test_who_makes_a_folder_goes_along_with_who_uses_it(
         ("os.makedirs('runs')\nmodel.fit(x)", "open('runs/x', 'w')"),
     ],
 )
-def test_a_folder_of_others_and_one_beside_a_training_stay_out(makes: str, uses: str) -> None:
+def test_unused_folder_and_folder_beside_training_are_excluded(makes: str, uses: str) -> None:
     assert included(chosen("import os", makes, uses)) in ([0, 2], [2])

@@ -1,4 +1,4 @@
-"""Files that lines of the shell write and read: their cells go along, or are reported."""
+"""Files that shell commands write and read: their cells are included or reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from benchpool.cells.shell_files import of_command
 from benchpool_support.cells import chosen, included
 
-COMMANDS = {  # what it writes, and what it reads
+COMMANDS = {  # files written, files read
     "mkdir -p out/a": ("out/a", ""),
     "touch a.txt && cat b.txt": ("a.txt", "b.txt"),
     "python made.py --lr 0.1 --data=set.csv": ("", "made.py set.csv"),
@@ -29,7 +29,7 @@ COMMANDS = {  # what it writes, and what it reads
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_files_of_a_command_are_found(command: str) -> None:
+def test_files_of_shell_command_are_found(command: str) -> None:
     uses = of_command(command)
     written = sorted(text for each in uses if each.writes for text in each.texts)
     read = sorted(
@@ -60,7 +60,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("runs", RUNS)
-def test_a_written_file_goes_along_with_the_cell_that_runs_it(runs: str) -> None:
+def test_written_file_is_included_with_cell_running_it(runs: str) -> None:
     as_a_session_keeps_it = "get_ipython().run_cell_magic('writefile', 'made.py', '1\\n')"
     for writes in (MADE, as_a_session_keeps_it):
         found = chosen("x = 1", writes, runs)
@@ -68,7 +68,7 @@ def test_a_written_file_goes_along_with_the_cell_that_runs_it(runs: str) -> None
         assert found.cells[1].why == "writes `made.py`"
 
 
-def test_a_written_file_goes_along_by_a_name() -> None:
+def test_file_written_under_variable_name_is_included() -> None:
     cells = ["name = 'made.py'", "%%writefile {name}\nprint(1)"]
     assert included(chosen(*cells, "!python made.py")) == [0, 1, 2]
     assert included(chosen(*cells, "!python $name")) == [0, 1, 2]
@@ -79,12 +79,12 @@ def test_a_written_file_goes_along_by_a_name() -> None:
     ]
 
 
-def test_the_last_written_text_of_a_file_goes_along_with_what_is_added_to_it() -> None:
+def test_last_full_write_and_appends_are_included() -> None:
     cells = [MADE, MADE, "%%writefile -a made.py\nprint(2)", "%%writefile other.py\n1", RUNS[0]]
     assert included(chosen(*cells)) == [1, 2, 4]
 
 
-def test_a_written_file_stays_out_where_nothing_uses_it() -> None:
+def test_unused_written_file_is_excluded() -> None:
     assert included(chosen(MADE, "print(1)")) == [1]
     assert included(chosen(MADE, "!python other.py")) == [1]
     assert included(chosen("!python made.py", MADE, "print(1)", select=(0, 2))) == [0, 2]
@@ -101,7 +101,9 @@ def test_a_written_file_stays_out_where_nothing_uses_it() -> None:
         ("!ls > names.txt", "!wc -l names.txt", "names.txt"),
     ],
 )
-def test_a_command_that_writes_what_is_read_is_reported(writes: str, reads: str, name: str) -> None:
+def test_excluded_shell_command_writing_read_file_is_reported(
+    writes: str, reads: str, name: str
+) -> None:
     found = chosen(writes, reads)
     assert included(found) == [1]
     text = (
@@ -112,7 +114,7 @@ def test_a_command_that_writes_what_is_read_is_reported(writes: str, reads: str,
 
 
 @pytest.mark.parametrize("makes", ["!mkdir -p out", "%mkdir out", "%%bash\nmkdir out", "mkdir out"])
-def test_a_folder_of_a_command_goes_along(makes: str) -> None:
+def test_folder_created_by_shell_command_is_included(makes: str) -> None:
     found = chosen(makes, "x = 1", "open('out/a', 'w').write('1')")
     assert included(found) == [0, 2]
     assert found.cells[0].why == "makes the folder `out`"

@@ -1,4 +1,4 @@
-"""Installs and magics for screens are left out as IPython keeps them too: as calls."""
+"""Installs and display magics are removed from jobs, also as the calls that IPython records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AS_WRITTEN = {
 
 
 @pytest.mark.parametrize("source", AS_WRITTEN)
-def test_a_call_is_left_out_as_its_magic_is(source: str) -> None:
+def test_magic_as_call_is_removed_like_magic(source: str) -> None:
     read = magics.read(f"x = 1\n{source}\ny = 2")
     assert "get_ipython" not in ast.unparse(ast.parse(read.run))
     assert read.run.count("\n") == source.count("\n") + 2
@@ -48,12 +48,12 @@ def test_a_call_is_left_out_as_its_magic_is(source: str) -> None:
         "get_ipython().run_cell_magic('time', '', 'x = 1')",
     ],
 )
-def test_other_calls_run_as_they_stand(source: str) -> None:
+def test_other_ipython_calls_are_kept(source: str) -> None:
     read = magics.read(source)
     assert (read.run, read.notes) == (source, ())
 
 
-def test_an_install_below_a_magic_is_left_out_as_the_session_keeps_it() -> None:
+def test_install_below_recorded_cell_magic_is_removed() -> None:
     kept = "get_ipython().run_cell_magic('capture', '', '%pip install einops\\nx = 1\\n')\n"
     (cell, _) = cells_of(["", kept, "%%train"], "print(x)")
     read = magics.read(cell.source)

@@ -1,4 +1,4 @@
-"""What is known of libraries: each row is a fact that was looked up in their documentation."""
+"""Facts about library functions, each taken from the documentation of the library."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, tuple[tuple[int | str, ...] | None, str]] = {
 
 
 @pytest.mark.parametrize("path", FUNCTIONS)
-def test_a_function_changes_and_gives_back(path: str) -> None:
+def test_function_fact_states_changes_and_result(path: str) -> None:
     fact = facts.function(path)
     assert (fact.changes, fact.result) == FUNCTIONS[path]
 
@@ -53,7 +53,7 @@ def test_a_function_changes_and_gives_back(path: str) -> None:
         ("mine.load", None),
     ],
 )
-def test_a_result_has_a_kind(path: str, kind: str | None) -> None:
+def test_function_result_has_kind(path: str, kind: str | None) -> None:
     assert facts.function(path).kind == kind
 
 
@@ -66,11 +66,11 @@ def test_a_result_has_a_kind(path: str, kind: str | None) -> None:
         *(("append", "keeping"), ("pop", "taking"), ("to", "alone"), ("anything", "unknown")),
     ],
 )
-def test_a_method_has_a_rule(name: str, rule: str) -> None:
+def test_method_has_rule(name: str, rule: str) -> None:
     assert facts.method(name) == rule
 
 
-def test_seeds_and_draws_name_their_generator() -> None:
+def test_seeds_and_draws_name_generator() -> None:
     assert facts.function("torch.manual_seed").seeds == {"torch"}
     assert facts.function("numpy.random.rand").draws == {"numpy"}
     assert facts.function("torch.nn.Linear").draws_when_made == {"torch"}
@@ -84,14 +84,14 @@ def test_seeds_and_draws_name_their_generator() -> None:
         *(("sys", "path", "insert"), ("plt", "style", "use"), ("sns", "set_theme")),
     ],
 )
-def test_a_setting_is_known(chain: tuple[str, ...]) -> None:
+def test_setting_is_recognised(chain: tuple[str, ...]) -> None:
     assert facts.is_setting(chain)
 
 
 @pytest.mark.parametrize(
     "path", ["polars.Config", "polars.Config.set_tbl_rows", "importlib.reload", "numpy.seterr"]
 )
-def test_these_hold_for_all_that_follows(path: str) -> None:
+def test_global_call_counts_as_setting(path: str) -> None:
     assert facts.is_setting(tuple(path.split(".")))
 
 
@@ -103,7 +103,7 @@ def test_these_hold_for_all_that_follows(path: str) -> None:
         ("sklearn.datasets.make_blobs", "numpy"),
     ],
 )
-def test_these_draw_random_numbers(path: str, generator: str) -> None:
+def test_function_draws_random_numbers(path: str, generator: str) -> None:
     assert facts.function(path).draws == {generator}
 
 
@@ -117,5 +117,5 @@ def test_these_draw_random_numbers(path: str, generator: str) -> None:
         ("operator.attrgetter", None),
     ],
 )
-def test_these_are_known_by_their_kind(path: str, kind: str | None) -> None:
+def test_special_function_kind_is_known(path: str, kind: str | None) -> None:
     assert facts.function(path).kind == kind

@@ -1,4 +1,4 @@
-"""Cells with magics print in a job what they print in the notebook: both are run in IPython."""
+"""Cells with magics print the same in a job as in the notebook; both run in IPython."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ print(json.dumps(answers), file=sys.__stdout__)
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, bool], str]:
-    """What the last cell prints, of the whole notebook and of the cells that go along."""
+    """Return the output of the last cell, by its number and whether the whole notebook ran."""
     place: Path = tmp_path_factory.mktemp("runs")
     whole = [[*BEFORE, *cells] for cells in LAST]
     part = [[one.run for one in chosen(*cells).cells if one.included] for cells in whole]
@@ -85,7 +85,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, bool], 
 
 
 @pytest.mark.parametrize("number", range(len(LAST)), ids=[cells[-1] for cells in LAST])
-def test_the_cells_that_go_along_print_the_same(
+def test_included_cells_print_same_as_notebook(
     number: int, printed: dict[tuple[int, bool], str]
 ) -> None:
     assert printed[number, False] == printed[number, True]

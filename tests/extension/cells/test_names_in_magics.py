@@ -1,4 +1,4 @@
-"""Names that magics and lines of the shell use and define take their cells along."""
+"""Names used and defined by magics and shell commands include their cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool.cells import KnownBeside, NotebookCell, choose
 from benchpool.kernel.answer import KernelAnswer, NameFacts
 from benchpool_support.cells import chosen, included
 
-USES = {  # each as the only cell after `x = ...`, `y = ...` and `z = ...`: the names that it uses
+USES = {  # cell after `x = ...`, `y = ...` and `z = ...`: the names it uses
     "!echo {x} $y": "x y",
     "!echo {x['a'][y]}": "x y",
     "!echo $x.name $$y '$z'": "x",
@@ -90,7 +90,7 @@ USES = {  # each as the only cell after `x = ...`, `y = ...` and `z = ...`: the 
 
 
 @pytest.mark.parametrize("source", USES)
-def test_names_in_a_magic_take_their_cells_along(source: str) -> None:
+def test_names_used_in_magics_include_their_cells(source: str) -> None:
     names = ["x", "y", "z"]
     found = chosen(*[f"{name} = open('{name}').read()" for name in names], source)
     assert [names[n] for n in included(found) if n < 3] == USES[source].split()
@@ -126,7 +126,7 @@ BINDS = {
 
 
 @pytest.mark.parametrize("source", BINDS)
-def test_what_a_magic_defines_takes_its_cell_along(source: str) -> None:
+def test_magic_defining_used_name_is_included(source: str) -> None:
     names = BINDS[source].split()
     found = chosen(source, f"print({', '.join(names)})")
     assert included(found) == [0, 1]
@@ -135,7 +135,7 @@ def test_what_a_magic_defines_takes_its_cell_along(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["%timeit w = 1", "%%timeit w = 1\nw", "!w=1", "%%bash\nw=1"])
-def test_what_a_magic_keeps_to_itself_is_not_defined(source: str) -> None:
+def test_magic_does_not_define_internal_names(source: str) -> None:
     (problem,) = [each for each in chosen(source, "print(w)").problems if each.level == "error"]
     assert problem.text == "`w` is defined in no cell of this notebook"
 
@@ -154,14 +154,14 @@ def test_what_a_magic_keeps_to_itself_is_not_defined(source: str) -> None:
         "def a():\n    sorted(missing)\na()",
     ],
 )
-def test_a_name_that_code_needs_is_missing_though_a_line_may_do_without(source: str) -> None:
+def test_undefined_name_in_code_beside_magic_is_missing(source: str) -> None:
     found = chosen("f = len", source).problems
     assert [each.text for each in found if each.level == "error"] == [
         "`missing` is defined in no cell of this notebook"
     ]
 
 
-def test_a_name_that_another_language_is_given_must_be_defined() -> None:
+def test_name_passed_to_other_language_must_be_defined() -> None:
     found = chosen("%%R -i missing\n1").problems
     assert "`missing` is defined in no cell of this notebook" in [each.text for each in found]
 
@@ -173,7 +173,7 @@ def unchanged(field: str, name: str = "x") -> str:
     )
 
 
-def test_an_undefined_name_in_braces_is_reported_with_its_line() -> None:
+def test_undefined_name_in_braces_is_reported_with_line() -> None:
     (problem,) = chosen("y = 1", "y\n!echo {x} {y}").problems
     assert (problem.level, problem.text, problem.cell, problem.line) == (
         "warning",
@@ -185,7 +185,7 @@ def test_an_undefined_name_in_braces_is_reported_with_its_line() -> None:
     assert problem.text == unchanged("{x}")
 
 
-def test_a_dollar_name_of_a_later_cell_or_of_the_kernel_is_reported() -> None:
+def test_undefined_dollar_name_is_reported() -> None:
     assert [each.text for each in chosen("!echo $x", "x = 1", select=0).problems] == [
         unchanged("$x")
     ]
@@ -198,13 +198,13 @@ def test_a_dollar_name_of_a_later_cell_or_of_the_kernel_is_reported() -> None:
 
 
 @pytest.mark.parametrize("call", ["%shout x", "%%shout x\n1", "r = %shout x"])
-def test_a_magic_of_the_notebook_takes_its_function_along(call: str) -> None:
+def test_notebook_magic_includes_its_function(call: str) -> None:
     before = "from IPython.core import magic"
     made = "@magic.register_line_cell_magic\ndef shout(line, cell=None):\n    print(line)"
     assert included(chosen(before, made, "x = 1", "y = 1", call)) == [0, 1, 2, 4]
 
 
-def test_an_install_behind_a_cell_magic_is_left_out_as_reported() -> None:
+def test_install_below_cell_magic_is_removed_and_reported() -> None:
     found = chosen("%%time\n!pip install a\nx = 1")
     assert found.cells[0].run == ("%%time\npass  # left out by benchpool: !pip install a\nx = 1")
     assert [each.text.partition(":")[0] for each in found.problems] == [

@@ -1,4 +1,4 @@
-"""Cells of a notebook go to a job with the prose that belongs to them."""
+"""Markdown cells that are sent with the code cells they belong to."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def sent(folder: Path, *, whole: bool = False) -> list[str]:
     return [cell["id"] for cell in json.loads(text)["cells"]]
 
 
-def test_prose_before_a_cell_that_is_sent_and_prose_that_is_selected_goes_along(
+def test_prose_before_sent_cells_and_selected_prose_is_included(
     tmp_path: Path,
 ) -> None:
     assert sent(tmp_path) == ["title", "data", "why", "train", "end"]
 
 
-def test_a_whole_notebook_keeps_all_of_its_prose(tmp_path: Path) -> None:
+def test_whole_notebook_keeps_all_prose(tmp_path: Path) -> None:
     assert sent(tmp_path, whole=True) == ["title", "data", "aside", "plot", "why", "train", "end"]
 
 
-def test_the_executed_copy_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_executed_copy_has_own_name(tmp_path: Path) -> None:
     draft = of_cells(
         CELLS, JobOptions(), kind="cells", folder=tmp_path, interpreter="p", path="train.ipynb"
     )

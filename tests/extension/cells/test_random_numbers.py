@@ -1,11 +1,11 @@
-"""Seeds and draws go along, and what would take a training is said instead."""
+"""Seeds and random draws are included; a training that draws numbers is reported instead."""
 
 from __future__ import annotations
 
 from benchpool_support.cells import chosen, included
 
 
-def test_draws_between_the_seed_and_the_selection_go_along() -> None:
+def test_draws_between_seed_and_selection_are_included() -> None:
     answer = chosen(
         "import numpy as np",
         "np.random.seed(0)",
@@ -22,7 +22,7 @@ def test_draws_between_the_seed_and_the_selection_go_along() -> None:
     ]
 
 
-def test_a_later_seed_takes_the_place_of_an_older_one() -> None:
+def test_later_seed_replaces_earlier_seed() -> None:
     answer = chosen(
         "import random",
         "random.seed(0)",
@@ -33,7 +33,7 @@ def test_a_later_seed_takes_the_place_of_an_older_one() -> None:
     assert included(answer) == [0, 3, 4]
 
 
-def test_a_training_that_draws_stays_out_and_that_is_said() -> None:
+def test_training_drawing_random_numbers_is_excluded_and_reported() -> None:
     answer = chosen(
         "import torch\nfrom torch import nn",
         "torch.manual_seed(0)",

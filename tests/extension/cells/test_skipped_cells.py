@@ -1,4 +1,4 @@
-"""A cell with the tag skip-execution is no candidate: no job runs it, and the dialog says so."""
+"""Cells with the tag ``skip-execution``: never run by a job, and reported in the dialog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_scheduler.client import notebooks as notebook_files
 
 
 def tagged(*sources: str, select: tuple[int, ...] = (-1,)) -> CellSelection:
-    """Choose among cells; those that begin with ``@`` have the tag."""
+    """Select among cells; a source that begins with ``@`` has the tag."""
     wanted = {number % len(sources) for number in select}
     return choose(
         [
@@ -36,20 +36,20 @@ def told(found: CellSelection) -> list[tuple[str, str]]:
 BY_TAG = "skipped by its tag `skip-execution`"
 
 
-def test_the_tag_is_the_one_that_a_job_looks_for() -> None:
+def test_skip_tag_matches_tag_of_runner() -> None:
     assert NotebookClient.skip_cells_with_tag.default_value == SKIPPED
     assert notebook_files.SKIPPED == SKIPPED
     assert "skip_cells_with_tag" in inspect.getsource(NotebookClient.async_execute_cell)
 
 
-def test_an_earlier_definition_goes_along_instead_and_is_reported() -> None:
+def test_skipped_definition_is_replaced_by_earlier_and_reported() -> None:
     found = tagged("x = 1", "@x = 2", "print(x)")
     assert [each.included for each in found.cells] == [True, False, True]
     assert found.cells[1].why == f"{BY_TAG}, though it defines `x`"
     assert told(found) == [("warning", f"it defines `x` and is {BY_TAG}: `x` is that of cell 1")]
 
 
-def test_a_name_that_only_a_skipped_cell_defines_is_missing() -> None:
+def test_name_defined_only_in_skipped_cell_is_missing() -> None:
     found = tagged("@x = 2", "print(x)")
     assert found.cells[0].why == f"{BY_TAG}: `x` is missing in cell 2"
     assert told(found) == [
@@ -57,19 +57,19 @@ def test_a_name_that_only_a_skipped_cell_defines_is_missing() -> None:
     ]
 
 
-def test_a_change_that_is_skipped_is_reported() -> None:
+def test_skipped_change_is_reported() -> None:
     found = tagged("x = []", "@x.append(1)", "print(x)")
     assert [each.included for each in found.cells] == [True, False, True]
     assert told(found) == [("warning", f"it may change `x`, and is {BY_TAG}")]
 
 
-def test_a_skipped_cell_that_nothing_needs_is_no_problem() -> None:
+def test_unneeded_skipped_cell_is_not_reported() -> None:
     found = tagged("@y = 2", "print(1)")
     assert (found.cells[0].included, found.cells[0].why) == (False, BY_TAG)
     assert told(found) == []
 
 
-def test_a_selected_cell_with_the_tag_stays_in_the_notebook_and_gives_nothing() -> None:
+def test_selected_skipped_cell_is_kept_and_defines_nothing() -> None:
     found = tagged("x = 1", "@x = 2", "print(x)", select=(1, 2))
     assert [each.included for each in found.cells] == [True, True, True]
     assert told(found) == [("info", f"it is {BY_TAG}; remove the tag to run it")]
@@ -78,7 +78,7 @@ def test_a_selected_cell_with_the_tag_stays_in_the_notebook_and_gives_nothing() 
     assert told(alone)[0][0] == "error"
 
 
-def test_the_tag_comes_with_the_cells_of_a_page_and_of_a_file(tmp_path: Path) -> None:
+def test_skip_tag_is_read_from_page_and_file(tmp_path: Path) -> None:
     assert LiveCell("a", "code", "x = 1", tags=["more", SKIPPED]).as_cell().is_skipped
     cell = nbformat.v4.new_code_cell("x = 1", metadata={"tags": [SKIPPED]})
     metadata = {"language_info": {"name": "python"}}
@@ -88,7 +88,7 @@ def test_the_tag_comes_with_the_cells_of_a_page_and_of_a_file(tmp_path: Path) ->
     assert [each.is_skipped for each in notebooks.read(tmp_path / "tagged.ipynb")] == [True]
 
 
-def test_prose_with_the_tag_is_prose() -> None:
+def test_skip_tag_on_markdown_is_ignored() -> None:
     cells = [
         NotebookCell("a", "text", cell_type="markdown", tags=(SKIPPED,)),
         NotebookCell("b", "1", True),

@@ -1,4 +1,4 @@
-"""IPython's own substitution finds no name in a line that the analysis does not know of."""
+"""The analysis finds every name that IPython substitutes in a line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def filled(line: str, names: dict[str, str]) -> str:
 
 @settings(max_examples=examples(1000), deadline=None)
 @given(st.lists(PIECES | st.text(max_size=3), max_size=8).map("".join))
-def test_a_name_that_is_not_found_in_a_line_changes_nothing_in_it(text: str) -> None:
+def test_substitution_uses_only_names_found_by_analysis(text: str) -> None:
     used = names_in(expressions_in(text))
     for name in VALUES.keys() - used:
         others = {key: value for key, value in VALUES.items() if key != name}
@@ -54,11 +54,11 @@ def test_a_name_that_is_not_found_in_a_line_changes_nothing_in_it(text: str) -> 
 
 
 @pytest.mark.parametrize("line", ["!", "$HOME and {x", "{print $1}", "{}", "{1..5}", "a {} b {x}"])
-def test_a_line_that_ipython_leaves_alone_has_no_expressions(line: str) -> None:
+def test_untouched_ipython_line_has_no_expressions(line: str) -> None:
     assert names_in(expressions_in(line)) - {"HOME"} == set()
 
 
-def test_the_magics_of_ipython_are_known_with_those_that_take_python() -> None:
+def test_ipython_magics_taking_code_are_known() -> None:
     modules = [
         importlib.import_module(f"{core_magics.__name__}.{each.name}")
         for each in pkgutil.iter_modules(core_magics.__path__)

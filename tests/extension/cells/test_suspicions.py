@@ -1,4 +1,4 @@
-"""What stays out and may matter all the same is told."""
+"""Reports about excluded cells that may matter for the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _list(identity: int, shares: list[str]) -> NameFacts:
     return NameFacts(identity, "builtins.list", False, True, 80, None, 2, None, shares)
 
 
-def test_two_names_that_share_something_in_the_kernel_are_told() -> None:
+def test_change_through_shared_data_is_reported() -> None:
     answer = _asked(together=True)
     assert included(answer) == [0, 1, 3]
     assert [each.text for each in answer.problems] == [
@@ -28,11 +28,11 @@ def test_two_names_that_share_something_in_the_kernel_are_told() -> None:
     ]
 
 
-def test_of_names_that_share_nothing_there_nothing_is_told() -> None:
+def test_unshared_names_are_not_reported() -> None:
     assert _asked(together=False).problems == ()
 
 
-def test_a_cell_that_uses_what_keeps_a_function_is_told() -> None:
+def test_use_of_stored_function_is_reported() -> None:
     keeps = "hits = []\ndef note(x):\n    hits.append(x)\nbox = [note]\nother = 1"
     answer = chosen(keeps, "n = box[0]", "print(hits)")
     assert [each.text for each in answer.problems] == [
@@ -42,7 +42,7 @@ def test_a_cell_that_uses_what_keeps_a_function_is_told() -> None:
     assert chosen(keeps, "n = box[0]", "print(other)").problems == ()
 
 
-def test_an_unknown_function_between_the_seed_and_a_draw_is_told() -> None:
+def test_unknown_function_between_seed_and_draw_is_reported() -> None:
     cells = ["import mine, numpy as np", "np.random.seed(0)", "z = mine.noise(3)"]
     (problem,) = chosen(*cells, "print(np.random.rand())").problems
     assert problem.text == (

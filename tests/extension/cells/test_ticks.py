@@ -1,4 +1,4 @@
-"""What the user ticks goes along, and what is unticked says what is otherwise without it."""
+"""Ticks of the user: ticked cells are included, unticked cells report their consequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def without(cell: str) -> tuple[str | None, list[tuple[str | None, str]]]:
     return why, [(each.cell, each.text) for each in found.problems]
 
 
-def test_a_cell_that_nothing_needs_goes_along_by_a_tick_and_says_so() -> None:
+def test_ticked_unneeded_cell_is_included_with_reason() -> None:
     found = {each.id: each for each in after(f={"ticked": True}).cells}
     assert (found["f"].included, found["f"].why, found["f"].selected) == (
         True,
@@ -38,55 +38,55 @@ def test_a_cell_that_nothing_needs_goes_along_by_a_tick_and_says_so() -> None:
     )
 
 
-def test_a_cell_that_is_needed_keeps_its_reason_when_it_is_ticked_again() -> None:
+def test_ticked_needed_cell_keeps_reason() -> None:
     found = {each.id: each for each in after(a={"ticked": True}).cells}
     assert (found["a"].why, found["a"].selected) == ("defines `rows`", False)
 
 
-def test_a_tick_below_the_selection_takes_along_what_the_cell_needs() -> None:
+def test_cell_ticked_below_selection_includes_its_needs() -> None:
     cells = [*CELLS, NotebookCell("h", "late = 1"), NotebookCell("i", "print(late)", ticked=True)]
     found = {each.id: (each.included, each.why) for each in choose(cells).cells}
     assert found["h"] == (True, "defines `late`")
     assert found["i"] == (True, "ticked by you")
 
 
-def test_a_failed_cell_goes_along_by_a_tick() -> None:
+def test_ticked_failed_cell_is_included() -> None:
     found = {each.id: each for each in after(d={"failed": True, "ticked": True}).cells}
     assert (found["d"].included, found["d"].why) == (True, "may change `rows`")
 
 
-def test_a_ticked_cell_alone_can_be_sent() -> None:
+def test_ticked_cell_is_sent_alone() -> None:
     found = after(g={"left_out": True, "selected": False}, f={"ticked": True})
     assert [each.id for each in found.cells if each.included] == ["c", "e", "f"]
     assert found.problems == ()
 
 
-def test_a_name_that_nobody_gives_without_a_cell_is_missing() -> None:
+def test_name_of_unticked_cell_is_missing() -> None:
     why, said = without("a")
     assert why == "left out by you: `rows` is missing in cell 4, `rows` is missing in cell 7"
     assert ("g", "`rows` is missing: cell 1 is left out by you") in said
 
 
-def test_a_name_that_an_earlier_cell_gives_too_is_told() -> None:
+def test_name_replaced_by_earlier_cell_is_reported() -> None:
     assert without("c") == (
         "left out by you, though it defines `rate`",
         [("c", "it defines `rate` and is left out by you: `rate` is that of cell 2")],
     )
 
 
-def test_a_change_that_is_left_out_is_told() -> None:
+def test_unticked_change_is_reported() -> None:
     assert without("d") == (
         "left out by you, though it may change `rows`",
         [("d", "it may change `rows`, and is left out by you")],
     )
 
 
-def test_a_setting_that_is_left_out_is_told() -> None:
+def test_unticked_setting_is_reported() -> None:
     why, said = without("e")
     assert why is not None
     assert why.startswith("left out by you, though it sets ")
     assert [cell for cell, _ in said] == ["e"]
 
 
-def test_a_cell_that_nothing_needs_is_left_out_without_a_word() -> None:
+def test_unticked_unneeded_cell_is_not_reported() -> None:
     assert without("f") == ("left out by you", [])

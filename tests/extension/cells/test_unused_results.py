@@ -1,4 +1,4 @@
-"""A call whose result nobody uses was made for what it does, though no fact says what."""
+"""A call with an unused result is included, since it was made for a side effect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from benchpool_support.cells import chosen, included
         pytest.param("x = 1", "import plain_style", "print(x)", id="an import that nobody uses"),
     ],
 )
-def test_it_goes_along(before: str, between: str, selected: str) -> None:
+def test_call_with_unused_result_is_included(before: str, between: str, selected: str) -> None:
     given = "def load():\n    return make()"
     assert 2 in included(chosen(given, before, between, selected))
 
@@ -46,6 +46,6 @@ def test_it_goes_along(before: str, between: str, selected: str) -> None:
         ("import plain_style\nbox = []", "plain_style.version()"),
     ],
 )
-def test_what_shows_computes_or_moves_files_stays_out(before: str, between: str) -> None:
+def test_call_without_lasting_effect_is_excluded(before: str, between: str) -> None:
     given = "def load():\n    return make()"
     assert 2 not in included(chosen(given, before, between, "print(box)"))

@@ -1,4 +1,4 @@
-"""Cells that look as if they changed what is needed, and do not, stay out."""
+"""Cells that seem to change a needed name and do not are excluded."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ MADE = "{net} = Net()\nx = torch.zeros(2)"
         ),
     ],
 )
-def test_what_changes_nothing_that_is_needed_stays_out(
+def test_cell_without_needed_changes_is_excluded(
     before: list[str], between: str, selected: str
 ) -> None:
     assert len(before) not in included(chosen(*before, between, selected))
 
 
-def test_a_loop_over_numbers_asks_no_data_set_of_the_notebook() -> None:
+def test_loop_over_numbers_needs_no_dataset_class() -> None:
     data = "class Data:\n    def __init__(self):\n        self.n = 0\n" + (
         "    def __getitem__(self, i):\n        self.n += 1\n        return i\n"
     )
     assert included(chosen(data, "for i in range(3):\n    print(i)", "print([*range(3)])")) == [2]
 
 
-def test_a_name_that_the_cell_binds_itself_is_not_needed_by_what_its_functions_call() -> None:
+def test_name_bound_in_cell_needs_no_earlier_changes() -> None:
     cells = [
         "env = [1]\ndef inner():\n    return env\ndef outer():\n    return inner()",
         "env.append(2)",
@@ -86,7 +86,7 @@ def test_a_name_that_the_cell_binds_itself_is_not_needed_by_what_its_functions_c
     assert included(chosen(*cells)) == [0, 2]
 
 
-def test_a_cell_that_only_adds_to_a_list_needs_no_others_that_do() -> None:
+def test_list_append_needs_no_earlier_appends() -> None:
     cells = [
         "results = []\nX, y = [[1], [2]], [1, 2]\nfrom sklearn.linear_model import Ridge",
         "first = Ridge().fit(X, y)\nresults.append(first.score(X, y))",
@@ -98,6 +98,6 @@ def test_a_cell_that_only_adds_to_a_list_needs_no_others_that_do() -> None:
     assert included(chosen(*shown)) == [0, 1, 2, 3]
 
 
-def test_a_list_of_numbers_into_which_an_object_is_put_may_change() -> None:
+def test_container_receiving_object_may_change() -> None:
     cells = ["settings = {'n': 1}", "settings.update(seen=[])", "settings['seen'].append(2)"]
     assert included(chosen(*cells, "print(settings)")) == [0, 1, 2, 3]

@@ -1,7 +1,7 @@
-"""The callbacks save and end as paused when asked, and find what they saved.
+"""Callbacks of the frameworks: they save, end as paused after a notice, and find their checkpoint.
 
-That a training ends bit for bit as one that was never paused is shown with the frameworks
-themselves by ``benchmarks/exact_resume.py``; here they are stood in for by what they call.
+``benchmarks/exact_resume.py`` shows bit-exact resumption with the frameworks themselves. Here
+stand-ins make the same calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchpool.checkpoint import reports, votes
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A job that nobody has asked to stop; its notice is the file ``notice``."""
+    """Yield the folder of a job without a notice; writing its file ``notice`` requests a pause."""
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setenv("BENCHPOOL_NOTICE_FILE", str(tmp_path / "notice"))
     monkeypatch.setenv("BENCHPOOL_CHECKPOINT_DIR", str(tmp_path / "saved"))
@@ -40,7 +40,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def module(
     monkeypatch: pytest.MonkeyPatch, name: str, framework: str, inside: str, base: str
 ) -> Any:
-    """Import a module of callbacks over a stand-in of its framework."""
+    """Import a module of callbacks with a stand-in for its framework."""
     for part in ("", *(f".{each}" for each in inside.split(".") if each)):
         monkeypatch.setitem(sys.modules, framework + part, types.ModuleType(framework + part))
     where = sys.modules[f"{framework}.{inside}" if inside else framework]
@@ -53,7 +53,7 @@ def fraction(job: Path) -> float:
     return float(json.loads((job / "progress").read_text())["fraction"])
 
 
-def test_what_the_trainer_of_hugging_face_saves_becomes_the_checkpoint(
+def test_huggingface_trainer_save_becomes_checkpoint(
     job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     huggingface = module(monkeypatch, "huggingface", "transformers", "", "TrainerCallback")
@@ -84,7 +84,7 @@ class LightningTrainer:
 
 
 class Shuffled:
-    """A loader that draws its order when it begins, and something for each item."""
+    """Loader that shuffles when iteration begins and draws a number for each item."""
 
     def __len__(self) -> int:
         return 6
@@ -97,7 +97,7 @@ class Shuffled:
 def lightning_epochs(
     lightning: Any, job: Path, pause_after: int | None, end: bool = False
 ) -> tuple[list[Any], Any]:
-    """Go through two epochs as Lightning does, until a pause after so many batches."""
+    """Run two epochs as Lightning does, with a pause after ``pause_after`` batches."""
     random.seed(3)
     saving, trainer = lightning.LightningPauses(), LightningTrainer()
     loader, seen = saving.resumable(Shuffled()), []
@@ -115,7 +115,7 @@ def lightning_epochs(
 
 
 @pytest.mark.parametrize("pause_after", [1, 4, 6, 9])
-def test_an_interrupted_epoch_of_lightning_goes_on_in_its_order(
+def test_lightning_resumes_interrupted_epoch_in_order(
     job: Path, monkeypatch: pytest.MonkeyPatch, pause_after: int
 ) -> None:
     lightning = module(monkeypatch, "lightning", "lightning", "pytorch", "Callback")
@@ -149,7 +149,7 @@ def end_batch_and_epoch(saving: Any, batch: int) -> None:
 
 
 @pytest.mark.parametrize(("batch", "epoch_after"), [(3, 4), (9, 5)])
-def test_keras_begins_an_interrupted_epoch_anew_with_what_was_learned(
+def test_keras_restarts_interrupted_epoch_with_learned_weights(
     job: Path, monkeypatch: pytest.MonkeyPatch, batch: int, epoch_after: int
 ) -> None:
     keras = module(monkeypatch, "keras", "keras", "callbacks", "Callback")

@@ -1,4 +1,4 @@
-"""Workers without a common folder: each saves its part, and the next attempt finds all of them."""
+"""Workers without a shared folder: each saves its part, and the next attempt finds all parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for step in map(int, sys.argv[1:]):
 
 
 def save(folder: Path, rank: int, attempt: int, *steps: int) -> None:
-    """Let a rank of two save its part, alone with its folder."""
+    """Save the part of one of two ranks in a folder of its own."""
     env = {
         **os.environ,
         "BENCHPOOL_CHECKPOINT_DIR": str(folder),
@@ -43,14 +43,14 @@ def save(folder: Path, rank: int, attempt: int, *steps: int) -> None:
 
 
 def join(folders: Sequence[Path], target: Path) -> Path:
-    """Lay what workers have saved into one folder as an agent does: the first worker's last."""
+    """Merge the workers' folders as an agent does, the first worker's last."""
     for folder in reversed(folders):
         shutil.copytree(folder, target, dirs_exist_ok=True)
     return target
 
 
 def found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str] | None:
-    """Return the parts of the newest checkpoint that counts."""
+    """Return the parts of the latest valid checkpoint."""
     monkeypatch.setenv("BENCHPOOL_CHECKPOINT_DIR", str(folder))
     newest = checkpoint.latest()
     if newest is None:
@@ -62,7 +62,7 @@ def parts(step: int) -> dict[str, str]:
     return {f"part-{rank}": f"{step} of {rank}" for rank in (0, 1)}
 
 
-def test_parts_of_workers_apart_are_one_checkpoint_for_the_next_attempt(
+def test_parts_of_separate_workers_form_one_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = [tmp_path / "0", tmp_path / "1"]
@@ -71,7 +71,7 @@ def test_parts_of_workers_apart_are_one_checkpoint_for_the_next_attempt(
     assert found(join(folders, tmp_path / "joined"), monkeypatch) == parts(30)
 
 
-def test_a_part_that_is_missing_makes_the_one_before_count(
+def test_missing_part_selects_previous_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = [tmp_path / "0", tmp_path / "1"]
@@ -81,7 +81,7 @@ def test_a_part_that_is_missing_makes_the_one_before_count(
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_what_one_worker_saved_alone_is_never_mixed_with_the_next_attempts(
+def test_parts_of_different_attempts_are_never_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: int
 ) -> None:
     first = [tmp_path / "0", tmp_path / "1"]
@@ -91,11 +91,11 @@ def test_what_one_worker_saved_alone_is_never_mixed_with_the_next_attempts(
     for rank, folder in enumerate(second):
         save(folder, rank, 2, 15)
     assert found(join(second, tmp_path / "joined"), monkeypatch) == parts(15)
-    save(second[0], 0, 3, 25)  # and when the next is cut off, too
+    save(second[0], 0, 3, 25)  # the next attempt is interrupted as well
     assert found(join(second, tmp_path / "last"), monkeypatch) == parts(15)
 
 
-def test_ranks_of_one_worker_lay_their_parts_into_its_folder(
+def test_ranks_of_one_worker_save_into_one_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for rank in (0, 1):
@@ -105,7 +105,7 @@ def test_ranks_of_one_worker_lay_their_parts_into_its_folder(
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker of two, without a common folder, that is told to stop."""
+    """Set up one of two workers without a shared folder, with a notice to stop."""
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("BENCHPOOL_CHECKPOINT_DIR", str(tmp_path))
@@ -119,16 +119,12 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notice").write_text("{}")
 
 
-def test_the_first_worker_stops_when_it_is_told(
-    told: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_worker_stops_at_notice(told: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_RANK", "0")
     assert checkpoint.should_stop()
 
 
-def test_the_others_stop_some_calls_and_seconds_after_it(
-    told: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_workers_stop_after_delay(told: None, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [time.monotonic()]
     monkeypatch.setattr("benchpool.checkpoint.votes.time.monotonic", lambda: now[0])
     monkeypatch.setenv("NODE_RANK", "1")
@@ -139,13 +135,13 @@ def test_the_others_stop_some_calls_and_seconds_after_it(
     assert answers == [False, False, False, True, True]
 
 
-def test_only_the_first_worker_of_a_gang_without_launcher_saves(
+def test_only_first_worker_without_launcher_saves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCHPOOL_CHECKPOINT_DIR", str(tmp_path))
     monkeypatch.setenv(
         "WORLD_SIZE", "4"
-    )  # two GPUs each: without a launcher one process all the same
+    )  # two GPUs each; without a launcher there is one process per worker
     monkeypatch.setenv("NNODES", "2")
     monkeypatch.delenv("RANK", raising=False)
     for rank, kept in (("1", 0), ("0", 1)):

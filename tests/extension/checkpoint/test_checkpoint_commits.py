@@ -1,4 +1,4 @@
-"""Checkpoints survive being killed, damaged and interrupted."""
+"""Checkpoints survive kills, damage and interrupted commits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read() -> str | None:
     return None if found is None else (found / "a").read_text()
 
 
-def test_the_last_commit_is_the_latest_and_older_ones_are_removed(folder: Path) -> None:
+def test_last_commit_is_latest_and_older_are_removed(folder: Path) -> None:
     for step in range(5):
         save(step, f"step {step}")
     assert read() == "step 4"
@@ -74,7 +74,7 @@ def _save_half() -> None:
         raise ZeroDivisionError
 
 
-def test_a_block_that_raises_changes_nothing(folder: Path) -> None:
+def test_raising_commit_block_changes_nothing(folder: Path) -> None:
     save(1, "first")
     before = sorted(path.name for path in folder.iterdir())
     with pytest.raises(ZeroDivisionError):
@@ -96,7 +96,7 @@ def _run_killed(folder: Path, kill_at: int) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_killed_at_any_step_of_a_commit_a_whole_checkpoint_is_left(folder: Path) -> None:
+def test_commit_killed_at_any_step_leaves_whole_checkpoint(folder: Path) -> None:
     save(1, "first")
     save(2, "second")
     pristine = folder.with_name("pristine")
@@ -122,9 +122,7 @@ def test_killed_at_any_step_of_a_commit_a_whole_checkpoint_is_left(folder: Path)
     where=st.integers(0, 99),
     how=st.sampled_from(["flip", "cut", "remove", "manifest", "empty-manifest"]),
 )
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(
-    folder: Path, where: int, how: str
-) -> None:
+def test_damaged_checkpoint_falls_back_to_previous(folder: Path, where: int, how: str) -> None:
     save(1, "first" * 20)
     save(2, "second" * 20)
     newest = checkpoint.latest()
@@ -146,7 +144,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(
     assert read() == "first" * 20
 
 
-def test_when_all_are_damaged_there_is_none_and_it_is_said(
+def test_damaged_only_checkpoint_is_reported_and_ignored(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     save(1, "first")
@@ -155,7 +153,7 @@ def test_when_all_are_damaged_there_is_none_and_it_is_said(
     assert "checkpoint 00000001 is damaged (a is missing)" in capfd.readouterr().err
 
 
-def test_outside_a_job_nothing_is_kept_and_nobody_asks_to_stop(
+def test_checkpoint_outside_job_does_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("CHECKPOINT_DIR", "NOTICE_FILE", "PROGRESS_FILE"):
@@ -171,7 +169,7 @@ def test_outside_a_job_nothing_is_kept_and_nobody_asks_to_stop(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_signal_during_a_commit_waits_until_it_is_whole(folder: Path, tmp_path: Path) -> None:
+def test_signal_during_commit_waits_for_its_end(folder: Path, tmp_path: Path) -> None:
     code = """
     import os, signal
     from benchpool import checkpoint
@@ -197,7 +195,7 @@ def test_a_signal_during_a_commit_waits_until_it_is_whole(folder: Path, tmp_path
     assert (found / "b").read_text() == "after"
 
 
-def test_it_imports_nothing_but_the_standard_library() -> None:
+def test_checkpoint_imports_only_standard_library() -> None:
     code = (
         "import sys; before = set(sys.modules); from benchpool import checkpoint;"
         "new = {name.split('.')[0] for name in set(sys.modules) - before};"
@@ -209,7 +207,7 @@ def test_it_imports_nothing_but_the_standard_library() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_it_is_written_for_python_3_9() -> None:
+def test_checkpoint_parses_as_python_3_9() -> None:
     import ast
 
     for path in Path(checkpoint.__file__).parent.glob("*.py"):

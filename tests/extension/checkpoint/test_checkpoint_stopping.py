@@ -1,4 +1,4 @@
-"""All ranks get the same answer to "should I stop?", and progress arrives whole."""
+"""All ranks get the same answer to ``should_stop``, and progress is written whole."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ for number in range(100000):
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_without_a_process_group_stop_at_the_same_step(tmp_path: Path, ranks: int) -> None:
-    """Their notices come at different times; only together can they stop without a deadlock."""
+def test_ranks_without_process_group_stop_at_same_step(tmp_path: Path, ranks: int) -> None:
+    """The ranks get their notices at different times and would deadlock if they stopped
+    separately.
+    """
     meet = tmp_path / "meet"
     meet.mkdir()
     workers = [
@@ -85,7 +87,7 @@ def _child(code: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_once_asked_sigterm_is_a_flag_and_before_it_ends_the_process(tmp_path: Path) -> None:
+def test_sigterm_sets_flag_only_after_first_query(tmp_path: Path) -> None:
     notice = {"BENCHPOOL_NOTICE_FILE": str(tmp_path / "notice")}
     asked = _child(
         """
@@ -110,7 +112,7 @@ def test_once_asked_sigterm_is_a_flag_and_before_it_ends_the_process(tmp_path: P
     assert (never.returncode, never.stdout) == (-signal.SIGTERM, "")
 
 
-def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
+def test_signal_handler_of_program_is_kept(tmp_path: Path) -> None:
     own = _child(
         """
         import os, signal
@@ -129,7 +131,7 @@ def test_a_handler_of_the_program_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "said", ["2990-01-02T03:04:05Z", "2990-01-02T03:04:05+00:00", 32188244645.0]
 )
-def test_the_deadline_is_read_as_text_or_seconds(
+def test_deadline_is_read_as_text_or_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: object
 ) -> None:
     notice = tmp_path / "notice"
@@ -165,7 +167,7 @@ def test_progress_is_written_whole_and_never_fails(
 
 
 class Group:
-    """Stands in for ``torch.distributed``, which is too large to install for one question."""
+    """Stand-in for ``torch.distributed``."""
 
     class ReduceOp:
         MAX = "max"
@@ -197,7 +199,7 @@ class Flag(list[int]):
         return self
 
 
-def test_with_a_process_group_any_rank_that_was_told_stops_all(
+def test_notice_of_one_rank_stops_process_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = types.ModuleType("torch")

@@ -31,7 +31,9 @@ def package(tmp_path: Path) -> Path:
 
 
 def said(package: Path, tmp_path: Path, code: str, *more: str) -> str:
-    """Return what code says in a Python without site-packages, after ``more`` on its path."""
+    """Return the output of code in a Python without site-packages, with ``more`` first on its
+    path.
+    """
     path = ":".join([*more, str(package)])
     env = {"PYTHONPATH": path, "BENCHPOOL_CHECKPOINT_DIR": str(tmp_path / "kept")}
     (tmp_path / "kept").mkdir(exist_ok=True)
@@ -40,26 +42,24 @@ def said(package: Path, tmp_path: Path, code: str, *more: str) -> str:
     return done.stdout if done.returncode == 0 else done.stderr
 
 
-def test_a_python_without_benchpool_saves_and_finds_what_it_saved(
-    package: Path, tmp_path: Path
-) -> None:
+def test_python_without_benchpool_saves_and_resumes(package: Path, tmp_path: Path) -> None:
     assert said(package, tmp_path, USE).split()[1] == "lent"
 
 
-def test_a_python_without_benchpool_reports_curves(package: Path, tmp_path: Path) -> None:
+def test_python_without_benchpool_reports_metrics(package: Path, tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
     code = f"import os; os.environ['BENCHPOOL_METRICS_FILE'] = {str(file)!r}\n"
     assert said(package, tmp_path, f"{code}import benchpool; benchpool.log(loss=0.5, step=3)") == ""
     assert '"values": {"loss": 0.5}, "step": 3' in file.read_text()
 
 
-def test_what_it_lacks_is_said_with_what_to_do(package: Path, tmp_path: Path) -> None:
+def test_missing_function_names_remedy(package: Path, tmp_path: Path) -> None:
     error = said(package, tmp_path, "import benchpool; benchpool.submit('train.py')")
     assert "benchpool.submit is not in this Python" in error
     assert "install benchpool" in error
 
 
-def test_an_installed_benchpool_takes_its_place_whole(package: Path, tmp_path: Path) -> None:
+def test_installed_benchpool_replaces_job_package(package: Path, tmp_path: Path) -> None:
     installed = tmp_path / "site" / "benchpool"
     (installed / "checkpoint").mkdir(parents=True)
     (installed / "__init__.py").write_text("whose = 'installed'\n")
@@ -74,12 +74,12 @@ def test_an_installed_benchpool_takes_its_place_whole(package: Path, tmp_path: P
     assert done.stdout == "installed\n"
 
 
-def test_a_folder_of_the_same_name_is_no_installed_benchpool(package: Path, tmp_path: Path) -> None:
+def test_empty_benchpool_folder_does_not_replace_job_package(package: Path, tmp_path: Path) -> None:
     (tmp_path / "more" / "benchpool").mkdir(parents=True)
     assert said(package, tmp_path, USE, str(tmp_path / "more")).split()[1] == "lent"
 
 
-def test_it_holds_only_what_needs_the_standard_library_and_nothing_twice() -> None:
+def test_job_package_holds_only_stdlib_modules_once() -> None:
     with zipfile.ZipFile(io.BytesIO(job_package.content())) as archive:
         names = archive.namelist()
         sources = {name: archive.read(name) for name in names}
@@ -91,7 +91,7 @@ def test_it_holds_only_what_needs_the_standard_library_and_nothing_twice() -> No
     assert "benchpool/checkpoint/__init__.py" in names
 
 
-def test_the_path_is_readable_by_every_account_and_is_not_written_twice(package: Path) -> None:
+def test_job_package_is_readable_and_written_once(package: Path) -> None:
     assert package.stat().st_mode & 0o777 == 0o644
     assert package.parent.stat().st_mode & 0o777 == 0o755
     before = package.stat().st_mtime_ns

@@ -1,7 +1,7 @@
-"""A loop that is paused, or killed, at any moment ends with the very result of one that never was.
+"""A loop that is paused or killed at any moment ends with the result of an uninterrupted loop.
 
-The programs train a small model by drawn numbers, so that one number drawn twice, or left out,
-changes all that follows.
+The programs train a small model with random numbers, so that one number drawn twice or omitted
+changes all later results.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchpool.checkpoint import commit_manifest, loop_order, loop_saves, notice
 
 
 class Model:
-    """Something with a state, as models and optimizers have one."""
+    """Object with a state, like a model or an optimizer."""
 
     def __init__(self) -> None:
         self.weight = 1.0
@@ -45,11 +45,11 @@ class Model:
 
 
 class Killed(BaseException):
-    """The process ends here, without a word."""
+    """End of the process by a kill."""
 
 
 class Attempt:
-    """One run of a program, paused at one turn, or killed, or left alone."""
+    """One run of a program, paused or killed at given turns."""
 
     def __init__(self, folder: Path, ends: dict[str, int] | None = None) -> None:
         self._notice = folder / "notice"
@@ -77,7 +77,7 @@ def one_loop(attempt: Attempt, told: list[Any]) -> object:
 
 
 def epochs_of_shuffled_batches(attempt: Attempt, told: list[Any]) -> object:
-    """The order is drawn in the outer loop, each batch in the inner one: a generator, no list."""
+    """Draw the order in the outer loop and loop over a generator of batches inside."""
     model, own = Model(), random.Random(5)
     losses: list[float] = []
     for epoch in checkpoint.loop(range(3), model=model, losses=losses, own=own, minutes=0):
@@ -94,7 +94,7 @@ def epochs_of_shuffled_batches(attempt: Attempt, told: list[Any]) -> object:
 
 
 def one_after_the_other(attempt: Attempt, told: list[Any]) -> object:
-    """The second changes what the first has learned; in between a result is computed."""
+    """Run two loops over one model, with a result computed between them."""
     model = Model()
     scores: list[float] = []
     for step in checkpoint.loop(range(6), model=model, minutes=0):
@@ -154,16 +154,16 @@ def run(code: Code, folder: Path, attempt: Attempt, environment: pytest.MonkeyPa
     try:
         return code(attempt, [])
     finally:
-        # What is being written when a process is killed is there or not: here it is.
+        # A save in progress at a kill may be complete or absent. Here it is complete.
         if loop_order.program.saves is not None:
             loop_order.program.saves.finish()
 
 
 def result_after(code: Code, ends: list[tuple[str, int]]) -> tuple[object, list[str]]:
-    """Run a program with these pauses and kills, at turns of each attempt, to its end."""
+    """Run a program to its end through these pauses and kills, at turns of each attempt."""
     came: list[str] = []
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as environment:
-        environment.setattr(commit_manifest, "flush", lambda path: None)  # no disk is lost here
+        environment.setattr(commit_manifest, "flush", lambda path: None)  # no power failure here
         folder = Path(name)
         for how, turn in ends:
             try:
@@ -176,15 +176,13 @@ def result_after(code: Code, ends: list[tuple[str, int]]) -> tuple[object, list[
 @pytest.mark.parametrize("code", CODES)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["pause", "kill"]), st.integers(1, 9)), max_size=6))
-def test_any_pauses_and_kills_leave_the_result_as_it_is(
-    code: Code, ends: list[tuple[str, int]]
-) -> None:
+def test_loop_result_survives_any_pauses_and_kills(code: Code, ends: list[tuple[str, int]]) -> None:
     whole, _ = result_after(code, [])
     assert result_after(code, ends)[0] == whole
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_pause_after_each_turn_repeats_none(code: Code) -> None:
+def test_loop_paused_after_each_turn_repeats_none(code: Code) -> None:
     whole, _ = result_after(code, [])
     paused, came = result_after(code, [("pause", 1)] * 100)
     assert paused == whole
@@ -192,10 +190,10 @@ def test_a_pause_after_each_turn_repeats_none(code: Code) -> None:
     assert set(came) == {"pause 75"}
 
 
-def test_a_killed_loop_goes_on_from_a_save_made_beside_it(
+def test_killed_loop_resumes_from_last_save(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(loop_saves, "SHARE", 1e9)  # however long the last one took
+    monkeypatch.setattr(loop_saves, "SHARE", 1e9)  # regardless of the duration of the last save
     with pytest.raises(Killed):
         run(one_loop, tmp_path, Attempt(tmp_path, {"kill": 6}), monkeypatch)
     again = Attempt(tmp_path)
@@ -205,9 +203,7 @@ def test_a_killed_loop_goes_on_from_a_save_made_beside_it(
     assert result == result_after(one_loop, [])[0]
 
 
-def test_outside_a_job_it_is_the_plain_loop(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_loop_outside_job_is_plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("BENCHPOOL_CHECKPOINT_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     loop = checkpoint.loop(range(3), seen=[])
@@ -216,12 +212,12 @@ def test_outside_a_job_it_is_the_plain_loop(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_saved_is_refused_before_the_first_turn() -> None:
+def test_unsavable_object_is_rejected_before_first_turn() -> None:
     with pytest.raises(TypeError, match=r"loop\(model=…\): object can be neither saved nor set"):
         checkpoint.loop(range(3), model=object())
 
 
-def test_a_save_that_fails_is_told_and_ends_no_training(
+def test_failed_save_is_reported_and_training_continues(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def code(attempt: Attempt, told: list[Any]) -> object:
@@ -234,7 +230,7 @@ def test_a_save_that_fails_is_told_and_ends_no_training(
     assert "odd.file is of the kind" in capsys.readouterr().err
 
 
-def test_it_tells_how_far_it_is_unless_the_program_does(
+def test_loop_reports_progress_unless_program_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(tmp_path / "progress"))
@@ -254,9 +250,7 @@ def test_it_tells_how_far_it_is_unless_the_program_does(
     assert reports.by_program
 
 
-def test_the_end_of_a_loop_is_told_at_once_however_short_the_last_turns_were(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_loop_end_is_reported_immediately(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(tmp_path / "progress"))
     monkeypatch.setattr(reports, "FOLLOW_S", 3600.0)
 
@@ -284,7 +278,7 @@ print(model["weight"])
 """
 
 
-def test_the_signal_of_a_pause_ends_it_as_paused_and_after_the_loop_at_once(tmp_path: Path) -> None:
+def test_pause_signal_ends_loop_as_paused(tmp_path: Path) -> None:
     env = {"BENCHPOOL_NOTICE_FILE": str(tmp_path / "notice"), "BENCHPOOL_ATTEMPT": "1"}
     env["BENCHPOOL_CHECKPOINT_DIR"] = str(tmp_path / "saved")
 
@@ -308,7 +302,7 @@ def test_the_signal_of_a_pause_ends_it_as_paused_and_after_the_loop_at_once(tmp_
     assert "goes on after 201 of 400" in err
     random.seed(1)
     weight = 0.0
-    for _ in range(400):  # no sum(): from Python 3.12 on it adds more exactly than the loop does
+    for _ in range(400):  # no sum(): since Python 3.12 it adds more precisely than the loop
         weight += random.random()
     assert float(out) == weight
     after = start(-1, "print('after', flush=True)\nsys.stdin.readline()")
@@ -344,7 +338,7 @@ print(step, own["sum"])
 """
 
 
-def test_ranks_save_and_stop_at_one_turn_and_each_draws_its_own_numbers_on(tmp_path: Path) -> None:
+def test_ranks_save_and_stop_at_same_turn(tmp_path: Path) -> None:
     def ends(attempt: str) -> list[tuple[int, str, str]]:
         workers = [
             subprocess.Popen(

@@ -1,7 +1,7 @@
-"""The lines that a loop of plain numbers and arrays is offered make it go on where it was.
+"""The code offered for a loop over plain numbers and arrays resumes it exactly.
 
-Each program is written anew with the very lines of the dialog, paused after some turns, run again,
-and must print what it prints when it is left alone.
+Each program is rewritten with the code of the dialog, paused after some turns and run again. It
+must print what the unchanged program prints.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ PAUSE = "if next(TURNS) == {turn}: Path(os.environ['BENCHPOOL_NOTICE_FILE']).wri
 
 
 def rewritten(source: str, turn: int) -> str:
-    """The program with the offered lines in the place of its own, paused in a turn."""
+    """Return the program with the offered code instead of its own loop, paused in a turn."""
     offered = ast.parse(checkpoint_detection.detect([source]).lines)
     imported, made, loop, *after = offered.body
     assert isinstance(loop, ast.For)
@@ -149,9 +149,7 @@ def run(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("turn", [0, 7])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_with_the_offered_lines_a_pause_changes_nothing(
-    name: str, turn: int, tmp_path: Path
-) -> None:
+def test_offered_code_keeps_result_across_pause(name: str, turn: int, tmp_path: Path) -> None:
     source = PROGRAMS[name]
     alone = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
     paused = run(rewritten(source, turn), tmp_path)
@@ -176,7 +174,7 @@ def test_with_the_offered_lines_a_pause_changes_nothing(
         "for x in data:\n    print(x)\n",
     ],
 )
-def test_where_the_text_does_not_say_all_that_changes_the_lines_are_in_general(
+def test_unclear_changes_get_general_code(
     why_not: str,
 ) -> None:
     found = checkpoint_detection.detect([why_not])

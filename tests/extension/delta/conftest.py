@@ -1,4 +1,4 @@
-"""A Python of the user's with packages that its image has not, and an index that is a folder."""
+"""Python of a user with packages that are missing in its image, and a folder as package index."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ version = "3.0"
 
 @dataclass
 class UsersPython:
-    """A Python; ``began`` is when its container did."""
+    """Python environment of a user; ``began`` is the start time of its container."""
 
     root: Path
     began: float
@@ -62,7 +62,9 @@ class UsersPython:
         return Unseen(str(self.root / "home"), False, self.began)
 
     def install(self, name: str, version: str, *, source: object = None) -> Path:
-        """Lay a distribution of one module down, as an installer does; return its metadata."""
+        """Install a distribution of one module as an installer does, and return its metadata
+        folder.
+        """
         info = self.packages / f"{name}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
@@ -77,21 +79,21 @@ class UsersPython:
         return info
 
     def publish(self, metadata: Path) -> None:
-        """Put an installed distribution into the index."""
+        """Add an installed distribution to the index."""
         name, content = packing.repacked(metadata)
         (self.index / name).write_bytes(content)
 
     @property
     def project(self) -> Path:
-        """The folder of a project of the user's own."""
+        """Folder of the user's own project."""
         return self.root / "project"
 
     def write(self, text: str) -> None:
-        """Edit that project."""
+        """Write the module of the project."""
         (self.project / "edited.py").write_text(text)
 
     def edit(self, text: str) -> Path:
-        """Install that project as editable; it builds itself, and needs nothing."""
+        """Install the project as editable; it has its own build backend and no dependencies."""
         project = self.project
         project.mkdir(exist_ok=True)
         self.write(text)
@@ -106,7 +108,7 @@ def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersPython:
     venv.create(tmp_path / "env", symlinks=True, with_pip=False)
     one = UsersPython(tmp_path, time.time() + 1000)
     one.index.mkdir()
-    # What the image has: kernel and installer, of the project's own environment.
+    # The image provides kernel and installer from the environment of these tests.
     (one.packages / "image.pth").write_text(sysconfig.get_path("purelib"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(one.index))

@@ -1,4 +1,4 @@
-"""What a user's Python has and the image has not goes along with a job, and is installed there."""
+"""Packages that are missing in the image are sent with a job and installed there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 IMAGE = KernelEnvironment("lab/notebook:1")
 
 
-def test_index_packages_are_locked_by_their_hashes_and_others_travel_as_wheels(
+def test_index_packages_are_locked_and_local_packages_become_wheels(
     users: UsersPython,
 ) -> None:
     users.publish(users.install("listed", "1.0"))
@@ -49,7 +49,7 @@ def test_index_packages_are_locked_by_their_hashes_and_others_travel_as_wheels(
     assert "://" not in told
 
 
-def test_an_edited_project_travels_as_it_is_now(users: UsersPython) -> None:
+def test_edited_project_is_packed_in_current_state(users: UsersPython) -> None:
     users.edit("version = 'before'\n")
     before = difference.of(users.python, users.unseen).wheels
     assert difference.of(users.python, users.unseen).wheels is before
@@ -60,7 +60,7 @@ def test_an_edited_project_travels_as_it_is_now(users: UsersPython) -> None:
         assert wheel.read("edited.py") == b"version = 'after'\n"
 
 
-def test_what_the_image_has_stays_and_on_one_machine_nothing_travels(users: UsersPython) -> None:
+def test_packages_visible_to_job_are_not_sent(users: UsersPython) -> None:
     users.began += 10_000
     users.install("late", "1.0")
     assert difference.of(users.python, users.unseen) == difference.NOTHING
@@ -68,7 +68,7 @@ def test_what_the_image_has_stays_and_on_one_machine_nothing_travels(users: User
     assert difference.of(users.python, SEES_ALL) == difference.NOTHING
 
 
-def test_a_wheel_is_the_same_each_time_and_a_file_that_is_gone_is_named(users: UsersPython) -> None:
+def test_wheel_is_reproducible_and_missing_file_is_named(users: UsersPython) -> None:
     info = users.install("whole", "1.0")
     assert packing.repacked(info) == packing.repacked(info)
     (users.packages / "whole.py").unlink()
@@ -79,9 +79,7 @@ def test_a_wheel_is_the_same_each_time_and_a_file_that_is_gone_is_named(users: U
     assert "whole.py is not there" in found.left["whole"]
 
 
-def test_a_job_has_them_and_the_next_one_finds_them_installed(
-    users: UsersPython, tmp_path: Path
-) -> None:
+def test_sent_packages_are_installed_once(users: UsersPython, tmp_path: Path) -> None:
     users.publish(users.install("listed", "1.0"))
     users.edit("version = '3.0'\n")
     found = difference.of(users.python, users.unseen)
@@ -102,9 +100,7 @@ def test_a_job_has_them_and_the_next_one_finds_them_installed(
     assert (status, "installs" in log) == (0, False)
 
 
-def test_another_content_than_was_locked_is_not_installed(
-    users: UsersPython, tmp_path: Path
-) -> None:
+def test_package_with_changed_hash_is_not_installed(users: UsersPython, tmp_path: Path) -> None:
     info = users.install("listed", "1.0")
     users.publish(info)
     told = difference.told(difference.of(users.python, users.unseen))
@@ -115,7 +111,7 @@ def test_another_content_than_was_locked_is_not_installed(
     assert "the packages that came along cannot be installed" in log
 
 
-def test_sending_says_what_goes_along_and_refuses_what_cannot_be_had(
+def test_sending_reports_packages_and_rejects_unavailable(
     users: UsersPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_problems, "unseen_here", lambda environ: users.unseen)

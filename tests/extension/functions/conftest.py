@@ -1,4 +1,4 @@
-"""Sessions of a user in front of a real pool."""
+"""Kernel sessions of a user with a real pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_support.serving import Served, served
 
 
 class Session:
-    """A kernel, and what its cells answered."""
+    """Kernel session that returns the output of each cell."""
 
     def __init__(self, client: BlockingKernelClient) -> None:
         self.client = client
@@ -44,7 +44,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def susan(pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Be susan, in a folder of hers."""
+    """Log in as susan in a new working folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.setenv("BENCHPOOL_URL", pool.url)

@@ -1,4 +1,4 @@
-"""Which statements of a session a call takes along, and how the call is written. Pure."""
+"""Statements of a session that a call needs, and the text of the call."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from benchpool_scheduler.errors import InvalidInput
 
 
 def runs(cells: list[str], call: str, senders: Senders | None = None) -> str:
-    """Return what the job of a call runs, without the call, one cell below the other."""
+    """Return the code of a call's job, without the call itself."""
     ran = [RanCell(f"in-{at}", at, text) for at, text in enumerate(cells, 1)]
     found = chosen(ran, call, senders or Senders())
     return "\n".join(each.run for each in found.cells[:-1] if each.included)
 
 
-def test_the_newest_of_a_function_that_was_made_twice_goes_along_once() -> None:
+def test_redefined_function_is_included_once() -> None:
     cells = ["def f(): return 1", "x = 2", "def f(): return x"]
     assert runs(cells, "f()") == "x = 2\ndef f(): return x"
 
 
-def test_of_a_cell_only_the_statements_go_along_that_are_needed_on_their_lines() -> None:
+def test_only_needed_statements_of_cell_are_included() -> None:
     cell = "%%time\nimport math; import os\nslow = math.pi\n\n# how fast\nrate = 3\nf(rate)"
     cells = ["def f(x): return x * rate", cell]
     assert runs(cells, "f(1)").split("\n") == [
@@ -53,14 +53,14 @@ def test_of_a_cell_only_the_statements_go_along_that_are_needed_on_their_lines()
         "if __name__ == '__main__':\n    job = g.submit(1)",
     ],
 )
-def test_what_sends_stays_here(sends: str) -> None:
+def test_sending_statements_are_excluded(sends: str) -> None:
     senders = Senders(frozenset({"benchpool", "pool"}), frozenset({"send"}), frozenset({"g"}))
     cells = ["import benchpool\nk = 2\nf = lambda x: k * x\ng = benchpool.remote(f)", sends]
     assert "submit" not in runs(cells, "g(1)", senders)
     assert "k = 2" in runs(cells, "g(1)", senders)
 
 
-def test_what_a_statement_that_sends_has_set_is_refused_by_name() -> None:
+def test_name_set_by_sending_statement_is_rejected() -> None:
     cells = [
         RanCell("in-1", 1, "import benchpool\n\njob = benchpool.submit(print)"),
         RanCell("in-2", 2, "def f(): return job"),
@@ -70,12 +70,12 @@ def test_what_a_statement_that_sends_has_set_is_refused_by_name() -> None:
     assert problem.text.startswith("`job` is set by a statement that sends jobs")
 
 
-def test_what_stands_below_the_running_line_has_not_run() -> None:
+def test_statements_below_running_statement_are_excluded() -> None:
     cells = [RanCell("in-1", 1, "def f(): return k\nk = 1\nlaunch()\nk = 2", until=3)]
     assert chosen(cells, "f()", Senders()).cells[0].run == "def f(): return k\nk = 1"
 
 
-def test_the_names_that_send_are_read_from_the_session() -> None:
+def test_sending_names_are_read_from_session() -> None:
     import benchpool
 
     @remote
@@ -88,35 +88,35 @@ def test_the_names_that_send_are_read_from_the_session() -> None:
     )
 
 
-# ---------------------------------------------------------------------- the call as text
+# ---------------------------------------------------------------------- text of the call
 
 
 class Model:
-    """What a session may hold."""
+    """Object of a session."""
 
     def fit(self, steps: int) -> int:
-        """Be a method."""
+        """Return the number of steps."""
         return steps
 
 
 def write(function: Callable[..., Any], *args: object, **kwargs: object) -> str:
-    """Write a call in a session with some names."""
+    """Return the text of a call in the session ``SESSION``."""
     call = CallWriter(SESSION, RUNNING).write(function, args, kwargs)
     return "; ".join([*[f"import {each}" for each in call.imports], call.text])
 
 
 def plain(x: object = 1, *rest: object, **more: object) -> object:
-    """Be a function of the session."""
+    """Return the arguments."""
     return x, rest, more
 
 
 async def waits(x: int) -> int:
-    """Be one that is awaited."""
+    """Return the argument."""
     return x
 
 
 def factory(k: int) -> Callable[[int], int]:
-    """Make one that no name stands for."""
+    """Return a function without a name in the session."""
 
     def inner(x: int) -> int:
         return k * x
@@ -152,13 +152,13 @@ SESSION: dict[str, object] = {
         (eval("lambda x: x + 1"), (2,), "(lambda x: x + 1)(2)"),  # noqa: S307
     ],
 )
-def test_a_call_is_written_by_the_names_of_the_session(
+def test_call_is_written_with_session_names(
     function: Callable[..., Any], args: tuple[object, ...], text: str
 ) -> None:
     assert write(function, *args) == text
 
 
-def test_keywords_are_written_and_given_arguments_are_known_by_parameter() -> None:
+def test_keyword_arguments_are_written_and_named_by_parameter() -> None:
     assert write(plain, 2, lr=0.1, **{"a b": 3}) == "plain(2, lr=0.1, **{'a b': 3})"
     assert CallWriter(SESSION, "").write(plain, (), {"lr": 0.1}).given == {"x": 1, "lr": 0.1}
 
@@ -173,7 +173,7 @@ def test_keywords_are_written_and_given_arguments_are_known_by_parameter() -> No
         (eval("lambda x: x + 2, lambda: 3")[1], (), "The lambda of line 1 cannot be told"),  # noqa: S307
     ],
 )
-def test_what_cannot_be_written_is_refused_with_the_way_out(
+def test_unwritable_argument_is_rejected_with_remedy(
     function: Callable[..., Any], args: tuple[object, ...], said: str
 ) -> None:
     with pytest.raises(InvalidInput, match=said):

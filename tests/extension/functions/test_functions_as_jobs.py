@@ -1,4 +1,4 @@
-"""Functions of a session in a real kernel, and of a script, as jobs of a real pool."""
+"""Functions of a kernel session and of a script as jobs of a real pool."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ pytestmark = pytest.mark.slow
 
 
 def log_of(session: Any, name: str) -> str:
-    """Return the log of the job that a name of the session stands for, once it has ended."""
+    """Return the log of the job in a session variable, after its end."""
     return benchpool.job(session.run(f"print({name}.id)").strip()).wait().logs()
 
 
-def test_a_function_is_sent_from_the_cell_that_makes_it_with_all_that_it_needs(
-    session: Any, susan: Path
-) -> None:
+def test_function_is_sent_with_its_dependencies(session: Any, susan: Path) -> None:
     (susan / "part.py").write_text("def double(x):\n    return 2 * x\n")
     session.run("import benchpool, functools, math\nfrom part import double\nunused = 1 / 7")
     session.run("rate, base = 3, 10\n\ndef traced(f):\n    return functools.wraps(f)(f)")
@@ -56,7 +54,7 @@ def test_a_function_is_sent_from_the_cell_that_makes_it_with_all_that_it_needs(
     assert session.run("train(1)").endswith("got 20 True\n1"), "a plain call runs here"
 
 
-def test_arguments_that_are_no_data_are_made_in_the_job_by_their_cells(session: Any) -> None:
+def test_object_arguments_are_built_in_job_by_their_cells(session: Any) -> None:
     session.run("import benchpool\nclass Box:\n    def __init__(self, k):\n        self.k = k")
     session.run("box = Box(40)\nbox.k += 1\n\ndef show(box, *, n):\n    print('box', box.k + n)")
     session.run("job = benchpool.submit(show, box, n=1, gpus=1, name='shown')")
@@ -66,7 +64,7 @@ def test_arguments_that_are_no_data_are_made_in_the_job_by_their_cells(session: 
     assert session.run("len([job, two])") == "2", "the session goes on"
 
 
-def test_what_would_fail_is_refused_before_it_is_sent(session: Any) -> None:
+def test_failing_function_is_rejected_before_sending(session: Any) -> None:
     session.run("import benchpool")
     said = session.run("def f(x):\n    return gone + x\n\nbenchpool.submit(f, 1)")
     assert said == ("InvalidInput: In [2], line 2: `gone` is defined in no cell of this notebook.")
@@ -82,7 +80,7 @@ def test_what_would_fail_is_refused_before_it_is_sent(session: Any) -> None:
     )
 
 
-def test_a_map_is_sent_in_order_waited_for_and_its_rest_is_cancelled(session: Any) -> None:
+def test_map_sends_in_order_waits_and_cancels_rest(session: Any) -> None:
     session.run(
         "import benchpool, time\n"
         "def train(lr, seed=0):\n"
@@ -124,7 +122,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_function_of_a_script_is_sent_with_the_modules_beside_it(susan: Path) -> None:
+def test_script_function_is_sent_with_adjacent_modules(susan: Path) -> None:
     (susan / "tools").mkdir()
     (susan / "tools" / "beside.py").write_text("K = 5")
     (susan / "tools" / "send.py").write_text(SCRIPT)
@@ -144,7 +142,7 @@ def test_a_function_of_a_script_is_sent_with_the_modules_beside_it(susan: Path) 
     assert "this Python keeps none: send it from a notebook, IPython or a script" in done.stderr
 
 
-def test_a_job_finds_remote_and_grid_in_a_python_without_the_pool(tmp_path: Path) -> None:
+def test_job_imports_remote_and_grid_without_pool_packages(tmp_path: Path) -> None:
     package = Path(benchpool.__file__).parent
     (tmp_path / "benchpool").symlink_to(package, target_is_directory=True)
     code = (

@@ -1,4 +1,4 @@
-"""The dialog tells where the kernel's names come from older texts, or from another order."""
+"""Differences between the kernel's state and the cells that the dialog reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchpool.kernel.answer import KernelAnswer
 def told(
     cells: list[str], ran: list[str], *, deleted: tuple[int, ...] = (), **more: Any
 ) -> list[str]:
-    """Return what is told when the last cell is sent."""
+    """Return the problems reported when the last cell is sent."""
     runs: dict[int, tuple[int, ...]] = more.get("runs", {})
     given = [
         NotebookCell(str(at), text, at == len(cells) - 1, runs=runs.get(at, ()))
@@ -23,18 +23,18 @@ def told(
     ]
 
 
-def test_nothing_is_told_where_all_ran_as_it_stands() -> None:
+def test_unchanged_session_reports_no_differences() -> None:
     assert told(["df = [1]", "df.append(2)", "print(df)"], ["df = [1]", "df.append(2)"]) == []
-    assert told(["df = [1]", "print(df)"], []) == []  # a fresh kernel
+    assert told(["df = [1]", "print(df)"], []) == []  # new kernel
 
 
-def test_an_older_text_is_told_with_its_cell() -> None:
+def test_older_cell_text_is_reported_with_cell() -> None:
     assert told(["df = [1]", "print(df)"], ["df = [1, 2]"], runs={0: (1,)}) == [
         "`df` here was made by an older text of cell 1; the job runs cell 1 as it stands"
     ]
 
 
-def test_a_deleted_cell_is_told_with_its_number() -> None:
+def test_deleted_cell_is_reported_with_number() -> None:
     cells, ran = ["df = [1]", "print(df)"], ["df = [1]", "df = [7]"]
     assert told(cells, ran, deleted=(2,)) == [
         "`df` here was made by a cell that was deleted (In [2]); the job runs cell 1 as it stands"
@@ -45,7 +45,7 @@ def test_a_deleted_cell_is_told_with_its_number() -> None:
     ]
 
 
-def test_a_cell_further_down_that_ran_last_is_told() -> None:
+def test_later_cell_run_last_is_reported() -> None:
     cells = [NotebookCell("a", "x = 1"), NotebookCell("b", "print(x)", True)]
     below = NotebookCell("c", "x = 2")
     kernel = KernelAnswer({}, ["x = 1", "x = 2"], 1, 0.0)
@@ -56,21 +56,21 @@ def test_a_cell_further_down_that_ran_last_is_told() -> None:
     assert problem.cell == "a"
 
 
-def test_what_changed_a_name_and_stands_nowhere_is_told() -> None:
+def test_change_by_deleted_text_is_reported() -> None:
     assert told(["df = [1]", "print(df)"], ["df = [1]", "df.append(2)"]) == [
         "`df` here may have been changed by a text that stands in no cell now (In [2]); "
         "in the job it is not"
     ]
 
 
-def test_another_order_is_told_with_both_cells() -> None:
+def test_different_execution_order_is_reported_with_cells() -> None:
     cells = ["x = 1", "y = 2", "print(x, y)"]
     assert told(cells, ["y = 2", "x = 1"]) == [
         "here cell 2 ran before cell 1; the job runs them from top to bottom"
     ]
 
 
-def test_counts_of_another_session_tell_no_order() -> None:
+def test_execution_counts_of_other_session_report_no_order() -> None:
     cells = [
         NotebookCell("a", "x = 1", execution_count=9),
         NotebookCell("b", "print(x)", True, execution_count=4),
@@ -79,10 +79,10 @@ def test_counts_of_another_session_tell_no_order() -> None:
     assert choose(cells, seen=KnownBeside(KernelAnswer({}, ["x = 1"], 1, 0.0))).problems == ()
 
 
-# ------------------------------------------------------------------ failed, and unticked
+# ------------------------------------------------------------------ failed and unticked cells
 
 
-def test_a_cell_that_failed_and_is_only_suspected_stays_out() -> None:
+def test_failed_suspected_cell_is_excluded() -> None:
     cells = [
         NotebookCell("a", "xs = [1]"),
         NotebookCell("b", "xs.append(oops)", failed=True),
@@ -97,7 +97,7 @@ def test_a_cell_that_failed_and_is_only_suspected_stays_out() -> None:
     ]
 
 
-def test_a_cell_that_failed_and_defines_what_is_needed_goes_along_and_is_told() -> None:
+def test_failed_defining_cell_is_included_and_reported() -> None:
     cells = [NotebookCell("a", "x = 1; oops", failed=True), NotebookCell("b", "print(x)", True)]
     found = choose(cells)
     assert [each.included for each in found.cells] == [True, True]
@@ -106,7 +106,7 @@ def test_a_cell_that_failed_and_defines_what_is_needed_goes_along_and_is_told() 
     ]
 
 
-def test_a_cell_says_what_would_be_missing_without_it_and_for_whom() -> None:
+def test_cell_lists_names_missing_without_it() -> None:
     cells = [
         NotebookCell("a", "x = 1"),
         NotebookCell("b", "y = x"),
@@ -119,7 +119,7 @@ def test_a_cell_says_what_would_be_missing_without_it_and_for_whom() -> None:
     ]
 
 
-def test_an_unticked_cell_stays_out_and_what_is_missing_is_told_but_can_be_sent() -> None:
+def test_unticked_cell_is_excluded_and_missing_name_warned() -> None:
     cells = [NotebookCell("a", "x = 1", left_out=True), NotebookCell("b", "print(x)", True)]
     found = choose(cells)
     assert [each.included for each in found.cells] == [False, True]
@@ -129,7 +129,7 @@ def test_an_unticked_cell_stays_out_and_what_is_missing_is_told_but_can_be_sent(
     assert found.cells[0].why == "left out by you: `x` is missing in cell 2"
 
 
-def test_what_was_shown_as_ticked_is_what_goes_along() -> None:
+def test_displayed_ticks_decide_included_cells() -> None:
     cells = [NotebookCell("a", "x = 1"), NotebookCell("b", "print(x)", True)]
     found = choose(cells, seen=KnownBeside(ticked=frozenset(["b"])))
     assert [each.included for each in found.cells] == [False, True]

@@ -1,4 +1,4 @@
-"""What a kernel is asked: names, what they share, and which cells ran; nothing there changes."""
+"""Questions to a kernel about names, their sharing and the executed cells, without side effects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def said(**namespace: Any) -> KernelAnswer:
     return question.of_this_process(namespace, ["", "x = 1"], namespace)
 
 
-def test_the_same_object_has_the_same_identity() -> None:
+def test_same_object_has_same_identity() -> None:
     xs: list[int] = []
     names = said(xs=xs, ys=xs, zs=[]).names
     assert names["xs"].identity == names["ys"].identity != names["zs"].identity
@@ -77,7 +77,7 @@ def with_default(kept: object) -> Any:
         lambda kept: types.SimpleNamespace(kept=kept),
     ],
 )
-def test_what_is_held_inside_is_shared(holder: Any) -> None:
+def test_nested_object_is_shared(holder: Any) -> None:
     xs = [1]
     names = said(xs=xs, holder=holder(xs), apart=holder([1])).names
     assert names["xs"].shares == ["holder"]
@@ -85,7 +85,7 @@ def test_what_is_held_inside_is_shared(holder: Any) -> None:
     assert names["holder"].is_walked
 
 
-def test_what_hides_its_parts_is_said_not_to_be_walked() -> None:
+def test_opaque_object_is_not_walked() -> None:
     xs = [1]
     names = said(xs=xs, it=iter(xs), made=(each for each in xs), lock=threading.Lock()).names
     assert not names["it"].is_walked
@@ -94,34 +94,34 @@ def test_what_hides_its_parts_is_said_not_to_be_walked() -> None:
 
 
 @pytest.mark.parametrize("value", [1, "a", None, 1.5, (1, ("a", b"b")), range(3), frozenset([1])])
-def test_what_can_never_change_is_told(value: object) -> None:
+def test_immutable_value_is_recognised(value: object) -> None:
     assert said(x=value).names["x"].is_immutable
 
 
 @pytest.mark.parametrize("value", [[], {}, ([],), Own(1), print, Own, bytearray()])
-def test_what_may_change_is_told(value: object) -> None:
+def test_mutable_value_is_recognised(value: object) -> None:
     assert not said(x=value).names["x"].is_immutable
 
 
-def test_lengths_and_bytes_come_along() -> None:
+def test_answer_reports_length_and_bytes() -> None:
     facts = said(xs=[b"x" * 10_000, b"y" * 10_000]).names["xs"]
     assert (facts.type, facts.length, facts.shape) == ("builtins.list", 2, None)
     assert 20_000 < facts.bytes < 21_000
 
 
-def test_looking_ends_after_its_time_and_says_so() -> None:
+def test_walk_stops_at_time_limit() -> None:
     text = probe.answer({"xs": [[each] for each in range(1000)]}, [""], ["xs"], seconds=0)
     assert not decode(text).names["xs"].is_walked
 
 
-def test_a_large_list_is_looked_at_in_part() -> None:
+def test_large_list_is_walked_in_part() -> None:
     facts = said(xs=[[each] for each in range(100_000)]).names["xs"]
     assert facts.length == 100_000
     assert not facts.is_walked
 
 
 class Nosy:
-    """Anything that is asked of it is a fault."""
+    """Object that fails on any access."""
 
     def __getattribute__(self, name: str) -> object:
         raise AssertionError(name)
@@ -142,18 +142,18 @@ class Nosy:
         raise AssertionError
 
 
-def test_no_code_of_the_users_classes_runs() -> None:
+def test_methods_of_user_classes_are_not_called() -> None:
     assert said(x=Nosy(), xs=[Nosy()]).names["xs"].length == 1
 
 
-def test_a_long_history_keeps_its_newest_texts() -> None:
+def test_long_history_keeps_newest_texts() -> None:
     text = "x" * (probe.HISTORY_BYTES - 5)
     answer = decode(probe.answer({}, ["", "old", text, "new"], []))
     assert (answer.history, answer.first) == ([text, "new"], 2)
     assert decode(probe.answer({}, ["", "old"], [])).first == 1
 
 
-def test_an_answer_is_bounded_and_closed() -> None:
+def test_answer_is_bounded_and_rejects_unknown_keys() -> None:
     with pytest.raises(ValueError, match=f"at most {MAX_ANSWER}"):
         decode(" " * (MAX_ANSWER + 1))
     whole = {"names": {}, "history": [], "first": 1, "seconds": 0.1}
@@ -162,7 +162,7 @@ def test_an_answer_is_bounded_and_closed() -> None:
         decode(json.dumps({**whole, "more": 1}))
 
 
-def test_names_hang_together_over_others() -> None:
+def test_names_are_grouped_transitively() -> None:
     a: list[int] = []
     b: list[int] = []
     answer = said(a=a, ab=[a, b], b=b, alone=[])
@@ -170,7 +170,7 @@ def test_names_hang_together_over_others() -> None:
     assert answer.group_of("alone") == {"alone"}
 
 
-# ------------------------------------------------------------------ a real kernel
+# ------------------------------------------------------------------ with a real kernel
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def evaluated(kernel: Any, expression: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_kernel_answers_and_stays_as_it_is(kernel: Any) -> None:
+def test_kernel_answers_without_side_effects(kernel: Any) -> None:
     for code in ("xs = [1]; ys = xs; n = 3", "%time len(xs)", "1/0", "xs"):
         kernel.execute_interactive(code, timeout=60, output_hook=lambda message: None)
     before = evaluated(kernel, STATE)["user_expressions"]
@@ -211,6 +211,6 @@ def test_a_kernel_answers_and_stays_as_it_is(kernel: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_question_that_fails_says_why(kernel: Any) -> None:
+def test_failed_question_reports_error(kernel: Any) -> None:
     with pytest.raises(ValueError, match="ZeroDivisionError"):
         question.read(evaluated(kernel, "1/0"))

@@ -1,4 +1,4 @@
-"""Fewer cells are suspected by what the kernel says, and none that is needed is lost."""
+"""The kernel's answers exclude suspected cells without losing a needed cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def array(*shares: str) -> NameFacts:
 
 
 def asked(cells: list[str], names: dict[str, NameFacts], ran: list[str] | None = None) -> list[int]:
-    """Return the cells that go along with the last one."""
+    """Return the included cells when the last one is sent."""
     given_cells = [
         NotebookCell(str(at), text, at == len(cells) - 1) for at, text in enumerate(cells)
     ]
@@ -39,19 +39,19 @@ OF_A_NUMBER = ["import mine", "rate = 3", "mine.show(rate)", "print(rate)"]
 OF_ARRAYS = ["import mine", "x = mine.load()", "y = mine.scaled(x)", "mine.mix(y)", "print(x)"]
 
 
-def test_a_number_is_changed_by_no_function() -> None:
+def test_number_is_not_changed_by_functions() -> None:
     assert included(choose(
         [NotebookCell(str(at), text, at == 3) for at, text in enumerate(OF_A_NUMBER)]
     )) == [0, 1, 2, 3]  # fmt: skip
     assert asked(OF_A_NUMBER, {"rate": NUMBER}) == [1, 3]
 
 
-def test_a_text_may_name_a_file_that_is_changed() -> None:
+def test_string_may_name_changed_file() -> None:
     cells = ["import mine", "rate = 'a.csv'", *OF_A_NUMBER[2:]]
     assert asked(cells, {"rate": TEXT}) == [0, 1, 2, 3]
 
 
-def test_a_number_that_a_function_binds_anew_counts() -> None:
+def test_global_rebinding_function_is_included() -> None:
     cells = ["n = 0", "def up():\n    global n\n    n += 1", "up()", "print(n)"]
     assert asked(cells, {"n": NUMBER}) == [0, 1, 2, 3]
 
@@ -65,33 +65,33 @@ def test_a_number_that_a_function_binds_anew_counts() -> None:
         ["import mine", "mine.show(rate)"],
     ],
 )
-def test_what_was_made_otherwise_proves_nothing(ran: list[str]) -> None:
+def test_name_made_by_other_code_proves_nothing(ran: list[str]) -> None:
     assert asked(OF_A_NUMBER, {"rate": NUMBER}, ran) == [0, 1, 2, 3]
 
 
-def test_it_counts_how_what_a_name_was_made_of_was_made() -> None:
+def test_sources_of_name_must_match_code() -> None:
     cells = ["import mine", "xs = [[1]]", "x = xs[0]", "mine.mix(xs)", "print(x)"]
     older = ["import mine", "xs = [1]", "x = xs[0]", "mine.mix(xs)"]
     assert asked(cells, {"x": NUMBER}, older) == [0, 1, 2, 3, 4]
 
 
-def test_arrays_without_common_memory_do_not_change_each_other() -> None:
+def test_arrays_without_shared_memory_are_independent() -> None:
     assert asked(OF_ARRAYS, {"x": array(), "y": array()}) == [0, 1, 2, 4]
     assert asked(OF_ARRAYS, {"x": array("y"), "y": array("x")}) == [0, 1, 2, 3, 4]
 
 
-def test_of_other_objects_it_is_not_known_whether_they_never_shared() -> None:
+def test_sharing_history_of_lists_is_unknown() -> None:
     xs = NameFacts(1, "builtins.list", False, True, 80, None, 1, None, [])
     assert asked(OF_ARRAYS, {"x": xs, "y": xs}) == [0, 1, 2, 3, 4]
 
 
-def test_with_the_kernels_answer_nothing_of_the_corpus_is_missed_without_a_word() -> None:
+def test_corpus_with_kernel_answers_never_differs_silently() -> None:
     every = list(compared(with_kernel=True))
     lost = [(one.text.name, one.selected) for one in every if one.verdict == "silently different"]
     assert lost == []
 
 
-# ------------------------------------------------------------------ drawn histories
+# ------------------------------------------------------------------ random histories
 
 _SAFE = {"collections", "contextlib", "copy", "dataclasses", "functools", "itertools", "operator"}
 _OUTSIDE = re.compile(
@@ -100,7 +100,7 @@ _OUTSIDE = re.compile(
 
 
 def is_safe(text: Text) -> bool:
-    """Say whether a text may run in this process, any number of times in any order."""
+    """Return whether a text may run in this process repeatedly and in any order."""
     source = "\n".join(text.cells)
     lines = re.findall(r"(?:^|;)\s*(?:import (.+)|from (\w+))", source, re.M)
     imported = {word for plain, module in lines for word in re.findall(r"\w+", plain or module)}
@@ -114,7 +114,7 @@ SAFE = [text for text in texts() if is_safe(text)]
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Text, list[str]]:
-    """Draw a text, and what its user ran of it: in any order, again, with older texts between."""
+    """Draw a text and a history: its cells in any order, repeated, mixed with older versions."""
     text = draw(st.sampled_from(SAFE))
     above = text.cells[:-1]
     straight = list(above)
@@ -125,7 +125,7 @@ def histories(draw: st.DrawFn) -> tuple[Text, list[str]]:
 
 
 def kernel_of(text: Text, ran: list[str]) -> KernelAnswer:
-    """Run texts one after the other, and ask."""
+    """Run texts in order and return the kernel's answer."""
     namespace: dict[str, object] = {"__name__": "__main__"}
     for source in ran:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(*FAILS):
@@ -138,13 +138,13 @@ FAILS = (NameError, TypeError, AttributeError, LookupError, ValueError, StopIter
          RuntimeError, AssertionError)  # fmt: skip
 
 
-def test_there_are_enough_texts_to_draw_from() -> None:
+def test_corpus_has_enough_safe_texts() -> None:
     assert len(SAFE) >= 60
 
 
 @settings(max_examples=150, deadline=None)
 @given(histories())
-def test_whatever_ran_nothing_that_is_needed_is_lost(drawn: tuple[Text, list[str]]) -> None:
+def test_needed_cells_are_kept_for_any_history(drawn: tuple[Text, list[str]]) -> None:
     text, ran = drawn
     last = len(text.cells) - 1
     cells = [NotebookCell(str(at), source, at == last) for at, source in enumerate(text.cells)]

@@ -1,4 +1,4 @@
-"""Trainers of known libraries report by themselves, and whatever those have become, they run."""
+"""Trainers of known libraries report metrics by themselves, and changed libraries still run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ CHANGED = "DEFAULT_CALLBACKS = ()\nclass Trainer: pass\nclass TrainerCallback: p
 
 
 class Job:
-    """A Python as a job has it, with libraries of our own."""
+    """Python of a job with stand-in libraries."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "metrics.jsonl"
@@ -114,27 +114,27 @@ def python(tmp_path: Path) -> Job:
     return Job(tmp_path)
 
 
-def test_a_trainer_of_transformers_reports(python: Job) -> None:
+def test_transformers_trainer_reports_metrics(python: Job) -> None:
     python.library("transformers.trainer", TRANSFORMERS)
     python.run("from transformers.trainer import Trainer; Trainer().train()")
     assert python.told() == [(4, {"loss": 2.0}), (8, {"loss": 1.0})]
 
 
-def test_fit_of_keras_reports_and_evaluate_does_not(python: Job) -> None:
+def test_keras_fit_reports_and_evaluate_does_not(python: Job) -> None:
     python.library("keras.src.callbacks.callback_list", KERAS)
     python.run(FIT)
     assert python.told() == [(7, {"batch/loss": 2.0}), (7, {"loss": 1.0, "val_loss": 1.5})]
 
 
 @pytest.mark.parametrize("name", ["lightning.pytorch", "pytorch_lightning"])
-def test_a_trainer_of_lightning_reports(python: Job, name: str) -> None:
+def test_lightning_trainer_reports_metrics(python: Job, name: str) -> None:
     python.library(f"{name}.trainer.trainer", LIGHTNING)
     python.run(f"from {name}.trainer.trainer import Trainer; Trainer().fit()")
     assert [step for step, _ in python.told()] == [1, 1, 1, 2, 2]
     assert python.told()[-1] == (2, {"train_loss": 1.0})
 
 
-def test_numbers_beside_a_bar_are_reported_unless_the_program_does(python: Job) -> None:
+def test_progress_bar_numbers_are_reported_unless_program_logs(python: Job) -> None:
     python.library("tqdm.std", TQDM)
     code = "from tqdm.std import tqdm; tqdm().set_postfix(loss='0.250', what='x')"
     assert python.run(code).stdout == "shown {'loss': '0.250', 'what': 'x'}\n"
@@ -144,7 +144,7 @@ def test_numbers_beside_a_bar_are_reported_unless_the_program_does(python: Job) 
     assert python.told() == [(3, {"loss": 1.0})]
 
 
-def test_each_is_switched_off_by_the_environment(python: Job) -> None:
+def test_hooks_are_disabled_by_environment(python: Job) -> None:
     python.library("transformers.trainer", TRANSFORMERS)
     code = "from transformers.trainer import Trainer; Trainer().train()"
     for chosen in ("none", "keras,tqdm", ""):
@@ -155,7 +155,7 @@ def test_each_is_switched_off_by_the_environment(python: Job) -> None:
     assert len(python.told()) == 2
 
 
-def test_a_library_that_has_changed_runs_and_one_line_says_what_is_missing(python: Job) -> None:
+def test_changed_library_runs_with_one_warning(python: Job) -> None:
     python.library("transformers.trainer", CHANGED)
     done = python.run("from transformers.trainer import Trainer; print(Trainer.__name__)")
     assert done.stdout == "Trainer\n"
@@ -163,7 +163,7 @@ def test_a_library_that_has_changed_runs_and_one_line_says_what_is_missing(pytho
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_listener_that_fails_is_silent_from_then_on(python: Job) -> None:
+def test_failed_listener_stays_silent(python: Job) -> None:
     python.library("transformers.trainer", TRANSFORMERS.replace("is_world_process_zero, ", "a, "))
     done = python.run(
         "from transformers.trainer import Trainer; Trainer().train(); print('trained')"
@@ -172,12 +172,12 @@ def test_a_listener_that_fails_is_silent_from_then_on(python: Job) -> None:
     assert python.told() == []
 
 
-def test_another_beginning_of_the_jobs_python_runs_too(python: Job) -> None:
+def test_other_sitecustomize_runs_too(python: Job) -> None:
     python.library("sitecustomize", "import sys; sys.theirs = __name__")
     done = python.run("import sys, sitecustomize; print(sys.theirs, sitecustomize.__file__)")
     assert done.stdout == f"sitecustomize {python.libraries / 'sitecustomize.py'}\n"
 
 
-def test_who_imports_none_of_these_pays_nothing(python: Job) -> None:
+def test_program_without_known_libraries_loads_no_hooks(python: Job) -> None:
     done = python.run("import sys; print([it for it in sys.modules if it.startswith('benchpool')])")
     assert done.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""``benchpool.log``: what a program reports arrives, never too often, and the last value always."""
+"""``benchpool.log``: reports reach the pool, rate-limited, and the last value is never lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def told(file: Path) -> list[tuple[object, object]]:
     return [(it.get("step"), it["values"]) for it in lines(file)]
 
 
-def test_each_report_is_a_line_that_the_pool_reads(file: Path) -> None:
+def test_metric_reader_reads_each_report(file: Path) -> None:
     benchpool.log(loss=0.5, step=1)
     benchpool.log({"train/loss": 0.25, "val": {"acc": 1}}, step=2)
     benchpool.log(lr=1e-4)
@@ -56,7 +56,7 @@ def test_each_report_is_a_line_that_the_pool_reads(file: Path) -> None:
 
 
 class Scalar:
-    """A number as libraries have it."""
+    """Number type of a library."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -66,13 +66,13 @@ class Scalar:
 
 
 class Array:
-    """What has no single value."""
+    """Object without a single value."""
 
     def __float__(self) -> float:
         raise RuntimeError("only tensors of one element can be converted")
 
 
-def test_numbers_of_libraries_count_and_nothing_else_breaks_a_run(file: Path) -> None:
+def test_library_numbers_are_logged_and_other_values_ignored(file: Path) -> None:
     benchpool.log(a=Scalar(0.5), b=Array(), c="high", d=None, e=True, f=Decimal("1.5"), step=1)
     benchpool.log(loss=float("nan"), best=float("-inf"), step=2)
     benchpool.log(nothing="x")
@@ -81,13 +81,13 @@ def test_numbers_of_libraries_count_and_nothing_else_breaks_a_run(file: Path) ->
     assert (step_of(Scalar(3.0)), step_of(10**16), value_of(10**400)) == (3, None, None)
 
 
-def test_outside_a_job_nothing_is_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_outside_job_writes_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BENCHPOOL_METRICS_FILE")
     benchpool.log(loss=1.0, step=1)
     assert not file.exists()
 
 
-def test_the_first_process_speaks_for_all(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_rank_logs_for_all_ranks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     benchpool.log(loss=1.0, step=1)
     benchpool.log(loss=1.0, step=1, all_ranks=True)
@@ -99,7 +99,7 @@ def test_the_first_process_speaks_for_all(file: Path, monkeypatch: pytest.Monkey
     assert told(file) == [(1, {"loss (rank 3)": 1.0}), (1, {"loss": 3.0})]
 
 
-def test_a_fast_loop_is_bounded_and_its_last_value_arrives(
+def test_fast_loop_is_rate_limited_and_keeps_last_value(
     file: Path, reporter: reporting.MetricWriter
 ) -> None:
     for step in range(reporting.BURST + 5_000):
@@ -110,7 +110,7 @@ def test_a_fast_loop_is_bounded_and_its_last_value_arrives(
     assert told(file)[-1] == (reporting.BURST + 4_999, {"loss": float(reporting.BURST + 4_999)})
 
 
-def test_the_last_value_is_written_when_the_program_ends(file: Path) -> None:
+def test_last_value_is_written_at_program_end(file: Path) -> None:
     program = (
         "import benchpool; from benchpool.metrics import reporting as r\n"
         "for step in range(r.BURST + 100): benchpool.log(loss=step, step=step)\n"
@@ -119,7 +119,7 @@ def test_the_last_value_is_written_when_the_program_ends(file: Path) -> None:
     assert told(file)[-1][0] == reporting.BURST + 99
 
 
-def test_a_long_file_is_put_aside_and_none_of_it_is_lost(
+def test_long_metrics_file_is_rotated_without_loss(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "MOST_BYTES", 400)
@@ -134,12 +134,14 @@ def test_a_long_file_is_put_aside_and_none_of_it_is_lost(
     assert sum(it.stat().st_size for it in file.parent.iterdir()) < 1_000
 
 
-def test_a_full_disk_ends_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_metrics_file_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCHPOOL_METRICS_FILE", str(tmp_path / "gone" / "metrics.jsonl"))
     benchpool.log(loss=1.0, step=1)
 
 
-def test_it_loads_nothing_but_the_standard_library() -> None:
+def test_log_imports_only_standard_library() -> None:
     program = (
         "import sys; import benchpool; benchpool.log(loss=1)\n"
         "ours = {'benchpool', 'benchpool.metrics', 'benchpool.metrics.numbers',"

@@ -1,4 +1,4 @@
-"""A job's run in MLflow, Trackio and TensorBoard goes on in its next attempt, and is linked."""
+"""Runs of a job in MLflow, Trackio and TensorBoard continue in its next attempt and are linked."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ START = "import sys; from mlflow.tracking import fluent as mlflow; "
 
 
 class Job:
-    """The attempts of a job, with libraries of our own."""
+    """Attempts of a job with stand-in libraries."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.attempt = folder, 0
@@ -88,7 +88,7 @@ class Job:
         path.write_text(source)
 
     def run(self, code: str, notice: str = "", **variables: str) -> str:
-        """Run an attempt, told to stop where there is a notice; return what it printed."""
+        """Run an attempt, with a notice to stop if given, and return its output."""
         self.attempt += 1
         said = self.folder / f"notice-{self.attempt}.json"
         if notice:
@@ -117,7 +117,7 @@ def job(tmp_path: Path) -> Job:
     return one
 
 
-def test_five_pauses_are_one_run_of_mlflow_with_the_status_that_is_true(job: Job) -> None:
+def test_mlflow_run_continues_across_pauses_with_true_status(job: Job) -> None:
     pause = f"{START}\nwith mlflow.start_run(): sys.exit(75)"
     for attempt in range(1, 6):
         job.run(pause, notice="pause")
@@ -138,21 +138,21 @@ def test_five_pauses_are_one_run_of_mlflow_with_the_status_that_is_true(job: Job
         ("mlflow.start_run(); mlflow.end_run()", "pause", "FINISHED"),
     ],
 )
-def test_a_run_without_a_block_has_its_true_status(
+def test_mlflow_run_without_block_has_true_status(
     job: Job, code: str, notice: str, status: str
 ) -> None:
     job.run(START + code, notice=notice)
     assert job.runs() == [("train", 1, status)]
 
 
-def test_runs_that_the_program_names_go_on_by_their_names(job: Job) -> None:
+def test_named_mlflow_runs_continue_by_name(job: Job) -> None:
     loop = f"{START}\nfor s in 'ab':\n    with mlflow.start_run(run_name=s): pass"
     job.run(loop)
     job.run(loop.replace("'ab'", "'bc'"))
     assert job.runs() == [("a", 1, "FINISHED"), ("b", 2, "FINISHED"), ("c", 1, "FINISHED")]
 
 
-def test_what_the_program_chooses_stays(job: Job) -> None:
+def test_run_chosen_by_program_is_kept(job: Job) -> None:
     job.run(START + "mlflow.start_run(); mlflow.start_run(run_name='in', nested=True)")
     job.run(START + "mlflow.start_run(run_id='0')", BENCHPOOL_JOB_ID="other")
     job.run(START + "mlflow.start_run()", NODE_RANK="1")
@@ -164,7 +164,7 @@ def test_what_the_program_chooses_stays(job: Job) -> None:
     ]
 
 
-def test_a_run_of_trackio_has_the_jobs_name_and_is_resumed(job: Job) -> None:
+def test_trackio_run_gets_job_name_and_resumes(job: Job) -> None:
     job.library("trackio", TRACKIO)
     named = "t.init('p', 'mine'); t.init('p', 'own', 'must')"
     code = f"import trackio as t; t.init('p'); t.init('p'); {named}"
@@ -174,7 +174,7 @@ def test_a_run_of_trackio_has_the_jobs_name_and_is_resumed(job: Job) -> None:
     assert job.run(code).splitlines() == again
 
 
-def test_event_files_of_all_attempts_lie_in_one_folder(job: Job) -> None:
+def test_event_files_of_attempts_share_one_folder(job: Job) -> None:
     job.library("torch.utils.tensorboard.writer", TORCH)
     code = (
         "from torch.utils.tensorboard.writer import SummaryWriter as W; "
@@ -186,13 +186,13 @@ def test_event_files_of_all_attempts_lie_in_one_folder(job: Job) -> None:
     assert job.run(code).startswith("None None")
 
 
-def test_a_tracker_that_has_changed_runs_and_one_line_says_what_is_missing(job: Job) -> None:
+def test_changed_tracker_runs_with_one_warning(job: Job) -> None:
     job.library("mlflow.tracking.fluent", "def start_run(): pass\ndef end_run(): pass")
     with pytest.raises(AssertionError, match="begins another run in each attempt"):
         job.run(START)
 
 
-def test_the_pool_is_told_where_runs_are_looked_at(job: Job) -> None:
+def test_tracker_urls_are_reported_to_pool(job: Job) -> None:
     job.run(START + "mlflow.start_run()", STORE="https://ml.example/mlflow/")
     job.library("wandb", WANDB)
     job.run("import wandb; wandb.init()")
@@ -205,7 +205,7 @@ def test_the_pool_is_told_where_runs_are_looked_at(job: Job) -> None:
     )
 
 
-def test_a_run_of_a_killed_process_is_left_open_and_one_that_was_ended_is_not(job: Job) -> None:
+def test_killed_run_stays_open_and_ended_run_does_not(job: Job) -> None:
     folder = str(job.folder)
     job.run(START + "mlflow.start_run(); mlflow.end_run()")
     assert last_step.left_open(folder) is None
@@ -216,7 +216,7 @@ def test_a_run_of_a_killed_process_is_left_open_and_one_that_was_ended_is_not(jo
     assert [run["id"] for run in _told(job) if run["open"]] == ["2"]
 
 
-def test_the_address_of_a_store_with_a_password_is_never_written(job: Job) -> None:
+def test_store_password_is_never_written(job: Job) -> None:
     code = f"import os; {START}mlflow.start_run(); os._exit(9)"
     job.run(code, STORE="https://joe:s3cret@ml.example")
     assert [run["open"] for run in _told(job)] == [False]

@@ -1,4 +1,4 @@
-"""Python of a user in front of a real pool."""
+"""Python session of a user with a real pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def susan(pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Be susan, in a folder of hers."""
+    """Log in as susan in a new working folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.setenv("BENCHPOOL_URL", pool.url)

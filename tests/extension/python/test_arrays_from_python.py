@@ -1,4 +1,4 @@
-"""``benchpool.submit(…, array=…)`` and ``%%train --array``, in a real pool."""
+"""``benchpool.submit(…, array=…)`` and ``%%train --array`` with a real pool."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ sys.exit(int(os.environ["BENCHPOOL_ARRAY_TASK_ID"] == "4"))
 
 
 class Session:
-    """What ``%%train`` needs of IPython."""
+    """Part of IPython that ``%%train`` uses."""
 
     def __init__(self, *inputs: str) -> None:
         self.user_ns = {"In": ["", *inputs]}
 
 
-def test_each_task_is_a_job_that_is_found_by_its_number(susan: Path) -> None:
+def test_array_task_is_found_by_number(susan: Path) -> None:
     (susan / "fold.py").write_text(FOLD)
     array = benchpool.submit("fold.py", array="2-6:2%2", retries=0)
     assert array.wait().states == {2: "done", 4: "failed", 6: "done"}
@@ -39,7 +39,7 @@ def test_each_task_is_a_job_that_is_found_by_its_number(susan: Path) -> None:
         array[3]
 
 
-def test_a_task_that_has_not_begun_has_no_job_and_stopping_ends_all(susan: Path) -> None:
+def test_unstarted_task_has_no_job_and_stop_ends_array(susan: Path) -> None:
     (susan / "wait.py").write_text("import time; time.sleep(600)")
     array = benchpool.submit("wait.py", array="0-9%1", name="waits", cpus=1)
     with pytest.raises(NotFound, match="Task 9 of waits has not begun: 1 run at a time"):
@@ -49,7 +49,7 @@ def test_a_task_that_has_not_begun_has_no_job_and_stopping_ends_all(susan: Path)
     assert (array.states[0], array.states[9]) == ("stopped-early", "waiting")
 
 
-def test_a_notebook_and_a_cell_find_their_number_and_need_no_parameter(susan: Path) -> None:
+def test_notebook_and_cell_read_task_number_without_parameter(susan: Path) -> None:
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell("import os; assert os.environ['SLURM_ARRAY_TASK_ID']")]
     nbformat.write(book, susan / "book.ipynb")
@@ -70,13 +70,13 @@ def test_a_notebook_and_a_cell_find_their_number_and_need_no_parameter(susan: Pa
         ("--array all", "--array all names no tasks: write 0-31, 1,3,7"),
     ],
 )
-def test_what_makes_no_sense_is_said(
+def test_invalid_array_option_is_reported(
     susan: Path, capsys: pytest.CaptureFixture[str], line: str, refusal: str
 ) -> None:
     assert magic.train(Session("sent"), line, "lr = 1") is None
     assert refusal in capsys.readouterr().err
 
 
-def test_what_names_no_tasks_is_refused_before_anything_is_sent(susan: Path) -> None:
+def test_empty_array_is_rejected_before_sending(susan: Path) -> None:
     with pytest.raises(InvalidInput, match="--array 5-1: 5-1 goes from a smaller number"):
         benchpool.submit("nothing.py", array="5-1")

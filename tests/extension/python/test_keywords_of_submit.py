@@ -1,4 +1,4 @@
-"""What type checkers and editors know of ``benchpool.submit``."""
+"""Keywords of ``benchpool.submit`` as type checkers and editors see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool.submit_keywords import SubmitKeywords
 from benchpool_scheduler.contract.options import OPTIONS
 
 
-def test_they_are_those_of_the_table_of_options_with_their_types() -> None:
+def test_keywords_match_option_table_and_types() -> None:
     shown = inspect.signature(benchpool.submit).parameters
     written = SubmitKeywords.__annotations__
     assert list(written) == [option.name for option in OPTIONS]
@@ -23,13 +23,13 @@ def test_they_are_those_of_the_table_of_options_with_their_types() -> None:
 
 
 def checked_by_mypy() -> None:
-    """Be read, never run: strict mypy says when an ignored fault is none any more."""
+    """Check the keywords with strict mypy, which reports unused ignores; this is never called."""
     benchpool.submit("train.py", gpus=2, tags=["a"], env={"A": "1"}, key="once")
     benchpool.submit("train.py", gpus="2")  # type: ignore[call-overload]
     benchpool.submit("train.py", gpu=2)  # type: ignore[call-overload]
     benchpool.submit("train.py", after=[benchpool.job("41ab23cd"), "7k2m3n4p"])
 
 
-def test_a_word_that_is_none_is_refused_by_name() -> None:
+def test_unknown_keyword_is_rejected_by_name() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'gpu'"):
         benchpool.submit("train.py", **{"gpu": 2})  # type: ignore[call-overload]

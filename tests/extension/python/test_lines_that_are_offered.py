@@ -1,4 +1,4 @@
-"""A training that saves nothing is offered the lines by which it goes on, in its own words."""
+"""Code offered to a training that saves nothing, in the names of its own loop."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def main():
 
 
 def whole(lines: Sequence[str]) -> str:
-    """The lines as a program: with something in the innermost loop."""
+    """Return the offered code as a program, with a statement in the innermost loop."""
     last = [line for line in lines if not line.startswith("#")][-1]
     inside = " " * (len(last) - len(last.lstrip()) + 4) + "pass"
     return "\n".join([*lines, inside] if last.endswith(":") else lines)
@@ -132,7 +132,7 @@ def whole(lines: Sequence[str]) -> str:
         ),
     ],
 )
-def test_the_lines_have_the_names_of_the_code(source: str, offered: Sequence[str]) -> None:
+def test_offered_code_uses_names_of_loop(source: str, offered: Sequence[str]) -> None:
     found = checkpoint_detection.detect([source])
     assert found.lines.splitlines() == offered
     assert found.text.endswith("With these lines in the place of its own it goes on where it was:")
@@ -141,18 +141,18 @@ def test_the_lines_have_the_names_of_the_code(source: str, offered: Sequence[str
     assert checkpoint_detection.detect([written]).lines == "", "who has them is offered nothing"
 
 
-def test_lines_of_several_cells_are_taken_together() -> None:
+def test_offer_spans_several_cells() -> None:
     first, second = LOOP.split("losses, best")
     found = checkpoint_detection.detect([first, f"losses, best{second}"])
     assert found.lines == checkpoint_detection.detect([LOOP]).lines
 
 
-def test_who_saves_by_other_means_and_is_not_recognised_is_offered_nothing() -> None:
+def test_unrecognised_saving_gets_no_offer() -> None:
     found = checkpoint_detection.detect(["fit(x)\njoblib.dump(model, 'm')"])
     assert found.found
     assert found.lines == ""
 
 
-def test_a_loop_that_is_seen_to_change_nothing_gets_the_lines_for_any() -> None:
+def test_loop_without_visible_changes_gets_general_code() -> None:
     found = checkpoint_detection.detect(["for out in outs:\n    out.backward()\n"])
     assert found.lines == resume_offers.ANY

@@ -1,4 +1,4 @@
-"""Parameters by every way: Python, the magic, functions; what runs, and what the job says of it."""
+"""Parameters set from Python, the magic and functions, in the run and in the facts of the job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def book(susan: Path) -> Path:
     return susan / "book.ipynb"
 
 
-def test_values_are_seen_in_the_executed_copy_and_in_the_facts_of_the_job(book: Path) -> None:
+def test_parameter_values_appear_in_copy_and_job_facts(book: Path) -> None:
     job = benchpool.submit(
         "book.ipynb",
         name="run",
@@ -45,7 +45,7 @@ def test_values_are_seen_in_the_executed_copy_and_in_the_facts_of_the_job(book: 
     assert second.source.startswith("seed = 8\n")
 
 
-def test_a_wrong_name_or_type_is_refused_before_anything_is_sent(book: Path) -> None:
+def test_wrong_parameter_name_or_type_is_rejected_before_sending(book: Path) -> None:
     with pytest.raises(InvalidInput, match=r"^book.ipynb has no parameter `gpu`: it has lr, name"):
         benchpool.submit("book.ipynb", **{"gpu": 2})  # type: ignore[call-overload]
     with pytest.raises(InvalidInput, match="`lr` is a number") as refused:
@@ -56,7 +56,7 @@ def test_a_wrong_name_or_type_is_refused_before_anything_is_sent(book: Path) -> 
         benchpool.submit("train.py", parameters={"lr": 1})
 
 
-def test_the_magic_sets_constants_of_the_cells_that_go_along(susan: Path) -> None:
+def test_magic_sets_constants_of_included_cells(susan: Path) -> None:
     cells = magic.cells_of(["", "lr = 0.1\nunused = 2", "%%train"], "steps = 3\nprint(lr, steps)")
     options = magic.read_options("-p lr=0.5 --parameter steps=4")
     draft = magic.draft_of(cells, options, {})

@@ -1,4 +1,4 @@
-"""A notebook that the pool pauses goes on from its checkpoint, with the same result."""
+"""A paused notebook resumes from its checkpoint with the same result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write(path: Path, *cells: str) -> None:
 
 
 def wait_until(job: benchpool.Job, state: State) -> None:
-    """Wait for a state by the pool's events."""
+    """Wait for a state with the pool's events."""
     for event in handles.client().events():
         facts = event.data if isinstance(event.data, Job) else None
         if event.kind == "open":
@@ -48,7 +48,7 @@ def wait_until(job: benchpool.Job, state: State) -> None:
             return
 
 
-def test_paused_by_its_user_it_resumes_from_its_checkpoint(susan: Path) -> None:
+def test_user_paused_notebook_resumes_from_checkpoint(susan: Path) -> None:
     write(susan / "train.ipynb", TRAIN, "print('result', repr(total))")
     whole = benchpool.submit("train.ipynb", name="whole")
     job = benchpool.submit("train.ipynb", name="paused")

@@ -1,4 +1,4 @@
-"""The row of a job in a notebook shows what the job reports, as plain text."""
+"""Curves of the reported metrics in the row of a job, as plain text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.curves.views import answer
 from benchpool_support.stage import job as staged_job
 
 
-def test_the_row_follows_what_the_job_reports(susan: Path) -> None:
+def test_row_shows_reported_metrics(susan: Path) -> None:
     script = "import benchpool\nfor step in range(20): benchpool.log(loss=20 - step, step=step)\n"
     (susan / "train.py").write_text(script)
     row = Row(benchpool.submit("train.py"))
@@ -38,12 +38,12 @@ def told(*names: str) -> JobMetrics:
     return answer("abcd", "train", remade([MetricReport(1, values)]), MetricsQuery())
 
 
-def test_a_line_has_the_first_names_and_says_how_many_more() -> None:
+def test_curve_line_shows_first_names_and_count_of_rest() -> None:
     assert curve_line(told("loss")) == "loss 2 ▁▅█"
     assert curve_line(told("a", "b", "c", "d", "e")).endswith("c 2 ▁▅█   and 2 more")
 
 
-def test_a_job_is_asked_when_it_reports_and_seldom_and_once_at_its_end() -> None:
+def test_curves_are_polled_on_reports_and_at_end() -> None:
     pace, silent = CurvePace(), staged_job("train", submitted=datetime.now(UTC))
     first = staged_job("train", metrics={"loss": 1.0})
     second = staged_job("train", metrics={"loss": 0.5})

@@ -1,4 +1,4 @@
-"""``import benchpool``: send, list, follow, act, with a real pool."""
+"""``import benchpool`` with a real pool: send, list, follow and change jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, Unavaila
 pytestmark = pytest.mark.slow
 
 
-def test_a_script_is_sent_waited_for_and_read(susan: Path) -> None:
+def test_script_is_sent_awaited_and_read(susan: Path) -> None:
     (susan / "train.py").write_text("import sys\nprint('loss', sys.argv[1:])")
     job = benchpool.submit("train.py", "--epochs", 3, gpus=2, name="mine")
     assert job.wait().state == "succeeded"
@@ -32,7 +32,7 @@ def test_a_script_is_sent_waited_for_and_read(susan: Path) -> None:
     assert repr(job) == f"{job.id[:8]} mine: succeeded (2 GPUs)"
 
 
-def test_a_notebook_file_is_sent_whole(susan: Path) -> None:
+def test_notebook_file_is_sent_whole(susan: Path) -> None:
     (susan / "deep").mkdir()
     cells = [nbformat.v4.new_code_cell("a = 1"), nbformat.v4.new_code_cell("print('got', a)")]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), susan / "deep" / "book.ipynb")
@@ -44,16 +44,16 @@ def test_a_notebook_file_is_sent_whole(susan: Path) -> None:
     assert nbformat.read(copy, as_version=4).cells[2].outputs[0].text == "got 1\n"
 
 
-def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
+def test_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
     (susan / "long.py").write_text("import time\nprint('on', flush=True)\ntime.sleep(600)")
     job = benchpool.submit("long.py")
-    assert next(job.follow()).startswith("on")  # its end may come in a piece of its own
+    assert next(job.follow()).startswith("on")  # the end of the text may arrive separately
     assert job.pause("lunch").facts.state in {State.PAUSING, State.PAUSED}
     assert job.change(priority=80).facts.priority == 80
     assert job.rename("longer").name == "longer"
     assert job.note("warm-up helps").facts.note == "warm-up helps"
     assert job.note().facts.note == ""
-    job.resume()  # told while it is still pausing, it goes on afterwards
+    job.resume()  # requested while it is pausing; it resumes after the pause
     assert not job.ended
     job.cancel()
     assert job.wait().facts.state is State.CANCELLED
@@ -61,7 +61,7 @@ def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
         job.pause()
 
 
-def test_a_job_is_sent_after_another_by_its_handle(susan: Path) -> None:
+def test_job_awaits_job_given_by_handle(susan: Path) -> None:
     (susan / "wait.py").write_text("import time; time.sleep(600)")
     first = benchpool.submit("wait.py")
     second = benchpool.submit("wait.py", after=first)
@@ -72,7 +72,7 @@ def test_a_job_is_sent_after_another_by_its_handle(susan: Path) -> None:
     assert second.facts.reason.code == "dependency-failed"
 
 
-def test_what_cannot_be_sent_is_said_before(susan: Path) -> None:
+def test_unsendable_job_is_rejected_before_sending(susan: Path) -> None:
     with pytest.raises(InvalidInput, match=r"There is no file nothing\.py in"):
         benchpool.submit("nothing.py")
     cells = [nbformat.v4.new_code_cell("\n\nprint(y)")]
@@ -83,7 +83,7 @@ def test_what_cannot_be_sent_is_said_before(susan: Path) -> None:
         benchpool.job("zzzz")
 
 
-def test_imports_that_would_fail_are_said_before_sending(susan: Path) -> None:
+def test_failing_imports_are_rejected_before_sending(susan: Path) -> None:
     (susan / "train.py").write_text("import part")
     (susan / "part.py").write_text("x = 1\nimport msgspecc")
     with pytest.raises(InvalidInput, match=r"^part\.py, line 2: there is no module `msgspecc` in"):
@@ -104,7 +104,7 @@ send()
 """
 
 
-def test_a_plain_script_tells_a_refusal_in_one_line_and_other_errors_as_ever(susan: Path) -> None:
+def test_script_prints_refusal_in_one_line(susan: Path) -> None:
     (susan / "train.py").write_text("print(1)")
     (susan / "send.py").write_text(SENDER)
     done = subprocess.run([sys.executable, "send.py"], capture_output=True, text=True, check=False)
@@ -119,7 +119,7 @@ def test_a_plain_script_tells_a_refusal_in_one_line_and_other_errors_as_ever(sus
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_a_job_whose_script_was_refused_says_so_in_its_reason(susan: Path) -> None:
+def test_job_reason_names_refusal_of_its_script(susan: Path) -> None:
     (susan / "train.py").write_text("import benchpool\nbenchpool.submit('gone.py')")
     job = benchpool.submit("train.py").wait()
     assert job.facts.reason is not None
@@ -128,13 +128,13 @@ def test_a_job_whose_script_was_refused_says_so_in_its_reason(susan: Path) -> No
     assert job.facts.reason.text in repr(job)
 
 
-def test_quota_and_status_are_those_of_the_pool(susan: Path) -> None:
+def test_quota_and_status_come_from_pool(susan: Path) -> None:
     assert benchpool.quota().user == "susan"
     assert [each.name for each in benchpool.quota().projects] == ["vision"]
     assert benchpool.status().text
 
 
-def test_without_a_pool_the_way_out_is_named(
+def test_missing_pool_is_reported_with_remedy(
     susan: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("BENCHPOOL_URL")
@@ -143,7 +143,7 @@ def test_without_a_pool_the_way_out_is_named(
         benchpool.jobs()
 
 
-def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
+def test_row_follows_state_and_log_to_end(susan: Path) -> None:
     script = "import os, sys\nprint('<b>first</b>', flush=True)\nsys.exit(3)"
     (susan / "train.py").write_text(script)
     job = benchpool.submit("train.py", name="<i>row</i>")
@@ -170,7 +170,7 @@ def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
     assert "<i>row</i>" not in row.results.value, "no text of the job is in it"
 
 
-def test_a_button_that_is_refused_says_why(susan: Path) -> None:
+def test_refused_button_shows_reason(susan: Path) -> None:
     (susan / "train.py").write_text("print(1)")
     job = benchpool.submit("train.py").wait()
     row = Row(job, follow=False)
@@ -180,7 +180,7 @@ def test_a_button_that_is_refused_says_why(susan: Path) -> None:
     assert "succeeded" in row.reason.value
 
 
-def test_importing_it_is_light() -> None:
+def test_import_loads_no_other_packages() -> None:
     code = (
         "import sys; before = set(sys.modules); import benchpool;"
         "new = {each.split('.')[0] for each in set(sys.modules) - before};"
@@ -190,13 +190,13 @@ def test_importing_it_is_light() -> None:
     assert done.stdout.strip() == "['benchpool']"
 
 
-def test_names_that_are_not_there_are_said_so() -> None:
+def test_missing_attribute_is_reported() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = benchpool.nothing
     assert {"submit", "jobs", "checkpoint"} <= {*dir(benchpool), "checkpoint"}
 
 
-def test_a_repeat_with_the_same_key_is_the_same_job(susan: Path) -> None:
+def test_repeated_key_returns_same_job(susan: Path) -> None:
     (susan / "train.py").write_text("print(1)")
     first = benchpool.submit("train.py", key="again")
     assert benchpool.submit("train.py", key="again") == first
@@ -206,7 +206,7 @@ def test_a_repeat_with_the_same_key_is_the_same_job(susan: Path) -> None:
     assert submission.output_dir.startswith(str(susan / "benchpool-results" / "train-"))
 
 
-def test_gpus_that_the_code_chooses_are_said_before_sending(
+def test_gpus_chosen_by_code_are_reported_before_sending(
     susan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (susan / "fixed.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
@@ -215,7 +215,7 @@ def test_gpus_that_the_code_chooses_are_said_before_sending(
     assert said in "".join(capsys.readouterr())
 
 
-def test_files_that_do_not_travel_are_said_before_sending(
+def test_excluded_files_are_reported_before_sending(
     susan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (susan / "train.py").write_text("print(1)")

@@ -1,4 +1,4 @@
-"""``%%serve`` in a real kernel, with a real pool."""
+"""``%%serve`` in a real kernel with a real pool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ http.server.HTTPServer(address, Answers).serve_forever()
 """
 
 
-def test_a_cell_is_served_with_the_earlier_ones_and_a_value_of_this_session(
+def test_cell_is_served_with_earlier_cells_and_session_value(
     session: KernelSession, pool: Served
 ) -> None:
     session.run("import benchpool, http.server, os")
@@ -34,7 +34,7 @@ def test_a_cell_is_served_with_the_earlier_ones_and_a_value_of_this_session(
     job = session.text("print(chat.replicas[0].job)").strip()
     with pool.client("susan") as client:
         found = client.service("chat")
-        # The value went along: the cell that made it did not run again in the job.
+        # The value was sent: its cell did not run again in the job.
         assert f"serves {kernel}\n".encode() in client.log(job).data
         assert (found.min_replicas, found.idle_s) == (0, 600)
         session.run("model = {'trained_by': 'me again'}")
@@ -49,7 +49,7 @@ def test_a_cell_is_served_with_the_earlier_ones_and_a_value_of_this_session(
     session.run("chat.remove()")
 
 
-def test_what_makes_no_sense_is_one_sentence_and_nothing_is_begun(
+def test_invalid_serve_option_is_rejected_in_one_sentence(
     session: KernelSession, pool: Served
 ) -> None:
     session.run("import benchpool")
@@ -64,7 +64,7 @@ def test_what_makes_no_sense_is_one_sentence_and_nothing_is_begun(
         assert client.services() == []
 
 
-def test_a_cell_that_serves_is_no_part_of_a_job(session: KernelSession, pool: Served) -> None:
+def test_serving_cell_is_excluded_from_jobs(session: KernelSession, pool: Served) -> None:
     session.run("import benchpool")
     session.run("%%serve Chat\nx = 1")
     session.run("%%train\nprint('job', 'x' in dir())")

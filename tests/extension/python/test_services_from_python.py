@@ -1,4 +1,4 @@
-"""``benchpool.serve``, in a real pool."""
+"""``benchpool.serve`` with a real pool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_fore
 """
 
 
-def test_a_script_is_served_sleeps_wakes_and_is_removed(susan: Path) -> None:
+def test_script_service_sleeps_wakes_and_is_removed(susan: Path) -> None:
     (susan / "answer.py").write_text(ANSWERS)
     chat = benchpool.serve("chat", "answer.py", "{port}", min=0, idle="10m")
     assert chat.wait().url.endswith("/s/chat/")
@@ -40,7 +40,7 @@ def test_a_script_is_served_sleeps_wakes_and_is_removed(susan: Path) -> None:
         chat.refresh()
 
 
-def test_a_notebook_is_served_as_a_script_is(susan: Path) -> None:
+def test_notebook_is_served_like_script(susan: Path) -> None:
     cells = [nbformat.v4.new_code_cell(text) for text in ("import http.server, os", IN_A_CELL)]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     book = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
@@ -50,7 +50,7 @@ def test_a_notebook_is_served_as_a_script_is(susan: Path) -> None:
     chat.remove()
 
 
-def test_what_makes_no_sense_is_refused_before_anything_is_sent(susan: Path) -> None:
+def test_invalid_service_is_rejected_before_sending(susan: Path) -> None:
     (susan / "answer.py").write_text(ANSWERS)
     with pytest.raises(InvalidInput, match="part of an address"):
         benchpool.serve("Chat", "answer.py")

@@ -1,4 +1,4 @@
-"""``benchpool.sweep`` and ``%%train --sweep``, in a real pool."""
+"""``benchpool.sweep`` and ``%%train --sweep`` with a real pool."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ log(loss=abs(float(sys.argv[1]) - 0.1), step=1)
 
 
 class Session:
-    """What ``%%train`` needs of IPython."""
+    """Part of IPython that ``%%train`` uses."""
 
     def __init__(self, *inputs: str) -> None:
         self.user_ns = {"In": ["", *inputs]}
 
 
-def test_a_script_is_tried_with_each_value_and_the_best_is_a_job(susan: Path) -> None:
+def test_script_sweep_runs_each_value_and_finds_best(susan: Path) -> None:
     (susan / "train.py").write_text(TRAIN)
     swept = benchpool.sweep("train.py", "{lr}", values={"lr": [0.5, 0.1]}, metric="loss")
     assert swept.wait().facts.text == (
@@ -44,7 +44,7 @@ def test_a_script_is_tried_with_each_value_and_the_best_is_a_job(susan: Path) ->
     assert repr(swept) == f"{swept.id[:8]} train: {swept.facts.text}"
 
 
-def test_a_sweep_is_stopped_and_has_no_best_without_a_figure(susan: Path) -> None:
+def test_stopped_sweep_without_metric_has_no_best(susan: Path) -> None:
     (susan / "wait.py").write_text("import time; time.sleep(600)")
     swept = benchpool.sweep("wait.py", values={"seed": "0..4"}, at_once=1, name="waits")
     assert swept.state == "running"
@@ -53,7 +53,7 @@ def test_a_sweep_is_stopped_and_has_no_best_without_a_figure(susan: Path) -> Non
     assert len(swept.stop().wait().trials) == 1
 
 
-def test_the_cell_is_tried_with_what_it_needs_from_the_session(susan: Path) -> None:
+def test_cell_sweep_includes_needed_session_cells(susan: Path) -> None:
     cell = "from benchpool import log\nlr = 0.5\nlog(loss=abs(lr - target), step=1)"
     session = Session("target = 0.25", "sent")
     swept = magic.train(session, "--sweep lr=0.25,0.75 --metric loss --name cells", cell)
@@ -61,7 +61,7 @@ def test_the_cell_is_tried_with_what_it_needs_from_the_session(susan: Path) -> N
     assert [row.value for row in swept.wait().trials] == [0.0, 0.5]  # type: ignore[union-attr]
 
 
-def test_a_notebook_is_tried_with_values_of_its_parameters(susan: Path) -> None:
+def test_notebook_sweep_sets_notebook_parameters(susan: Path) -> None:
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell("rate = 1")]
     nbformat.write(book, susan / "book.ipynb")
@@ -79,7 +79,7 @@ def test_a_notebook_is_tried_with_values_of_its_parameters(susan: Path) -> None:
         ("--sweep other=1,2", "The notebook has no parameter 'other'"),
     ],
 )
-def test_what_makes_no_sense_is_said(
+def test_invalid_sweep_option_is_reported(
     susan: Path, capsys: pytest.CaptureFixture[str], line: str, refusal: str
 ) -> None:
     assert magic.train(Session("sent"), line, "lr = 1") is None

@@ -1,4 +1,4 @@
-"""``%%train`` in a real kernel, with a real pool."""
+"""``%%train`` in a real kernel with a real pool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchpool_support.serving import Served
 pytestmark = pytest.mark.slow
 
 
-def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
+def test_cell_is_sent_with_needed_earlier_cells(
     session: KernelSession, pool: Served, susan: Path
 ) -> None:
     session.run("import os")
@@ -55,11 +55,11 @@ def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
         ("--name a#b", "a#b"),
     ],
 )
-def test_a_comment_behind_the_options_is_none_of_them(line: str, name: str | None) -> None:
+def test_comment_after_options_is_ignored(line: str, name: str | None) -> None:
     assert read_options(line).name == name
 
 
-def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
+def test_import_registers_magic_and_refusals_are_sentences(
     session: KernelSession,
 ) -> None:
     session.run("import benchpool")
@@ -88,7 +88,7 @@ def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(
     assert "Traceback" not in said
 
 
-def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
+def test_session_cells_keep_execution_order() -> None:
     history = ["", "x = 1", "%%train\nx", "x = = 2", "%%bash\nls", "x = 3", "%%train\nprint(x)"]
     cells = cells_of(history, "print(x)")
     assert [(each.source, each.selected, each.number) for each in cells] == [
@@ -99,13 +99,13 @@ def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
     ]
 
 
-def test_an_earlier_sending_is_left_out_as_the_session_keeps_it() -> None:
+def test_recorded_train_call_is_excluded() -> None:
     sent = "get_ipython().run_cell_magic('train', '--gpus 1', 'x = 2\\n')\n"
     cells = cells_of(["", "x = 1", sent, "%%train\nprint(x)"], "print(x)")
     assert [each.number for each in cells] == [1, 3]
 
 
-def test_options_are_words_of_a_shell() -> None:
+def test_options_are_split_like_shell_words() -> None:
     options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 90m --priority 3")
     assert (
         options.spec.gpus,
@@ -134,9 +134,7 @@ OF_THE_MAGIC = ["--send", "--keep", "--pickle", "--sweep", "--array", "--trials"
 
 
 @pytest.mark.parametrize("magic", [TRAIN, SERVE])
-def test_the_help_that_a_refusal_names_lists_every_option(
-    magic: str, session: KernelSession
-) -> None:
+def test_help_lists_every_option(magic: str, session: KernelSession) -> None:
     flags = {
         TRAIN: [*OF_THE_MAGIC, *(each.flag for each in OPTIONS)],
         SERVE: ["NAME", "--send", "--pickle", "--gpus", "--min", "--idle", "--update"],
@@ -150,9 +148,7 @@ def test_the_help_that_a_refusal_names_lists_every_option(
     assert advised[0] in session.text(f"print(get_ipython().object_inspect_text('%%{magic}'))")
 
 
-def test_a_cell_that_failed_never_blocks_a_later_sending(
-    session: KernelSession, pool: Served
-) -> None:
+def test_failed_cell_does_not_block_later_jobs(session: KernelSession, pool: Served) -> None:
     session.run("%load_ext benchpool")
     session.run("rows = [1, 2]")
     session.run("rows.append(3); rows.oops()")

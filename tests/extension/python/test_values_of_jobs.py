@@ -1,4 +1,4 @@
-"""``job.result()``, ``job["model"]``, ``await job``: what becomes of a job, with a real pool."""
+"""``job.result()``, ``job["model"]`` and ``await job`` with a real pool."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def notebook(folder: Path, *cells: str) -> str:
 WAITS = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.02)\n"
 
 
-async def test_values_come_back_by_name_and_waiting_is_that_of_a_future(susan: Path) -> None:
+async def test_values_return_by_name_and_job_acts_as_future(susan: Path) -> None:
     job = benchpool.submit(notebook(susan, f"{WAITS}model = {{'w': [1, 2]}}\nlosses = [0.5]"))
     ended: list[JobHandle] = []
     over = threading.Event()
@@ -60,7 +60,7 @@ async def test_values_come_back_by_name_and_waiting_is_that_of_a_future(susan: P
         again["net"]
 
 
-def test_names_are_asked_for_and_pickled_where_that_is_said(susan: Path) -> None:
+def test_kept_names_and_pickles_are_opt_in(susan: Path) -> None:
     pytest.importorskip("cloudpickle")
     path = notebook(susan, "class Net:\n    size = 7\nnet, other = Net(), 1")
     job = benchpool.submit(path, keep=["net"], pickle=True)
@@ -71,9 +71,9 @@ def test_names_are_asked_for_and_pickled_where_that_is_said(susan: Path) -> None
         plain["net"]
 
 
-def test_a_failure_is_raised_here_with_the_lines_of_its_cells(susan: Path) -> None:
+def test_failed_notebook_raises_error_with_cell_lines(susan: Path) -> None:
     job = benchpool.submit(notebook(susan, "kept = 3", "def f(x):\n    return {}[x]\nf('lr')"))
-    with pytest.raises(KeyError) as raised:  # as the job's own exception
+    with pytest.raises(KeyError) as raised:  # the exception type of the job
         job.result()
     failed = job.exception()
     assert isinstance(failed, benchpool.JobFailed)
@@ -88,7 +88,7 @@ def test_a_failure_is_raised_here_with_the_lines_of_its_cells(susan: Path) -> No
     assert job["kept"] == 3, "what the cells before had left"
 
 
-async def test_a_script_that_fails_and_one_that_is_cancelled_are_told_apart(susan: Path) -> None:
+async def test_failed_and_cancelled_scripts_raise_different_errors(susan: Path) -> None:
     (susan / "bad.py").write_text("import json\ndef f():\n    json.loads('{')\nf()\n")
     with pytest.raises(benchpool.JobFailed) as raised:
         await benchpool.submit("bad.py")
@@ -105,7 +105,7 @@ async def test_a_script_that_fails_and_one_that_is_cancelled_are_told_apart(susa
 
 
 @pytest.mark.parametrize("with_pandas", [True, False])
-def test_what_a_job_reports_is_a_table_of_its_steps(
+def test_reported_metrics_form_table_of_steps(
     susan: Path, monkeypatch: pytest.MonkeyPatch, with_pandas: bool
 ) -> None:
     if with_pandas:
@@ -126,7 +126,7 @@ def test_what_a_job_reports_is_a_table_of_its_steps(
     assert found[1]["acc"] == 1
 
 
-def test_what_a_function_returned_is_the_result_of_its_job(
+def test_function_return_value_is_job_result(
     susan: Path,
 ) -> None:
     code = (
@@ -143,7 +143,7 @@ def test_what_a_function_returned_is_the_result_of_its_job(
     assert done.stdout == "[{'loss': 0.25}, None]\n", done.stderr
 
 
-def test_files_that_could_not_come_home_are_fetched(susan: Path) -> None:
+def test_undelivered_files_are_fetched(susan: Path) -> None:
     (susan / "go.py").write_text("open('made', 'w').write('model')")
     (susan / "benchpool-results").write_text("in the way")
     job = benchpool.submit("go.py")

@@ -1,4 +1,4 @@
-"""``%%train --send``: values of a real kernel go along with a job, in front of a real pool."""
+"""``%%train --send``: values of a real kernel are sent with a job to a real pool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kernel(susan: Path) -> Iterator[BlockingKernelClient]:
 
 
 def told(client: BlockingKernelClient, code: str) -> str:
-    """Run a cell; return what it printed or returned."""
+    """Run a cell and return its output or result."""
     found: list[str] = []
 
     def take(message: dict[str, Any]) -> None:
@@ -38,12 +38,12 @@ def told(client: BlockingKernelClient, code: str) -> str:
 
 
 def sent(client: BlockingKernelClient, cell: str) -> str:
-    """Send a cell; return the id of its job."""
+    """Send a cell and return the ID of its job."""
     told(client, cell)
     return told(client, "print(_.id)").strip()
 
 
-def test_a_value_goes_along_instead_of_the_cells_that_made_it(
+def test_sent_value_replaces_its_cells(
     kernel: BlockingKernelClient, pool: Served, susan: Path
 ) -> None:
     told(kernel, "import benchpool, numpy as np")
@@ -67,7 +67,7 @@ def test_a_value_goes_along_instead_of_the_cells_that_made_it(
         assert client.wait(again).state is State.SUCCEEDED, "each attempt finds it anew"
 
 
-def test_what_cannot_go_along_is_named_before_anything_is_sent(
+def test_unsendable_value_is_named_before_sending(
     kernel: BlockingKernelClient, pool: Served
 ) -> None:
     told(kernel, "import benchpool, threading")
@@ -81,7 +81,7 @@ def test_what_cannot_go_along_is_named_before_anything_is_sent(
     assert "gone is not defined in this session" in said
 
 
-def test_a_cell_that_uses_an_older_state_of_a_value_makes_it_again(
+def test_value_used_in_older_state_is_recomputed(
     kernel: BlockingKernelClient, pool: Served
 ) -> None:
     told(kernel, "import benchpool")
@@ -109,7 +109,7 @@ def test_a_cell_that_uses_an_older_state_of_a_value_makes_it_again(
         ("x = [1]", "x.append(2)\nmore = 2", "more", "uses it as it was before its last change"),
     ],
 )
-def test_a_value_that_a_cell_which_goes_along_would_set_or_change_again_is_made_again(
+def test_value_changed_by_included_cell_is_recomputed(
     kernel: BlockingKernelClient, pool: Served, made: str, changed: str, uses: str, why: str
 ) -> None:
     told(kernel, "import benchpool")
@@ -123,7 +123,7 @@ def test_a_value_that_a_cell_which_goes_along_would_set_or_change_again_is_made_
         assert "got [1, 2] 2" in client.log(id_).data.decode()
 
 
-def test_more_than_the_pool_allows_is_refused_with_number_and_limit(
+def test_values_above_pool_limit_are_rejected_with_limit(
     kernel: BlockingKernelClient, pool: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(kernel, "import benchpool, numpy as np\nx = np.zeros((1 << 30) + 1, 'u1')")

@@ -1,4 +1,4 @@
-"""Values that are put into a notebook when its job starts, by papermill's conventions."""
+"""Values inserted into a notebook at the start of its job, by papermill's conventions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sources(made: nbformat.NotebookNode) -> list[str]:
     return [cell.source for cell in made.cells]
 
 
-def test_values_follow_the_cell_of_parameters_and_leave_it_as_it_is() -> None:
+def test_values_follow_parameters_cell_unchanged() -> None:
     book = notebook("import os", "lr = 0.1\nseed = 0", "print(lr)", tagged=1)
     made = filled(book, json.dumps({"lr": 0.01}))
     assert sources(made) == [
@@ -37,16 +37,16 @@ def test_values_follow_the_cell_of_parameters_and_leave_it_as_it_is() -> None:
     nbformat.validate(made)
 
 
-def test_a_constant_that_is_bound_once_is_replaced_where_it_stands() -> None:
+def test_constant_bound_once_is_replaced_in_place() -> None:
     made = filled(notebook("lr = 3e-4  # rate", "print(lr)"), json.dumps({"lr": 0.5}))
     assert sources(made) == ["lr = 0.5  # rate", "print(lr)"]
 
 
-def test_without_values_nothing_changes() -> None:
+def test_notebook_without_values_is_unchanged() -> None:
     book = notebook("lr = 1")
     assert sources(filled(book, None)) == ["lr = 1"]
 
 
-def test_a_value_that_the_notebook_has_no_place_for_is_said() -> None:
+def test_value_without_parameter_is_reported() -> None:
     with pytest.raises(CannotStart, match="no parameter"):
         filled(notebook("lr = 1"), json.dumps({"rate": 2}))

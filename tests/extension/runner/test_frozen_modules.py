@@ -1,4 +1,4 @@
-"""A job imports the user's modules as they stood when it was sent."""
+"""A job imports the user's modules as they were when it was sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_support.runner_jobs import NotebookJob
 
 
 def sent(folder: Path, *cells: str) -> dict[str, object]:
-    """Return what the notebook of these cells says of their modules."""
+    """Return the metadata about own modules of a notebook with these cells."""
     made = [notebooks.JobCell(str(n), n, text) for n, text in enumerate(cells)]
     return own_modules.of_cells(made, folder)
 
@@ -34,10 +34,10 @@ def write(folder: Path, **texts: str) -> None:
         path.write_text(text)
 
 
-# ------------------------------------------------------------------ what goes along
+# ------------------------------------------------------------------ modules that are sent
 
 
-def test_modules_go_along_with_those_that_they_import_and_whole_packages(tmp_path: Path) -> None:
+def test_imported_modules_and_whole_packages_are_sent(tmp_path: Path) -> None:
     write(
         tmp_path,
         helper="import deep",
@@ -57,13 +57,13 @@ def test_modules_go_along_with_those_that_they_import_and_whole_packages(tmp_pat
     assert told == sent(tmp_path, "import json, helper", "def f():\n    from pkg.a import x")
 
 
-def test_a_folder_that_the_code_adds_to_the_path_is_looked_in(tmp_path: Path) -> None:
+def test_folder_added_to_path_is_searched(tmp_path: Path) -> None:
     write(tmp_path, src__in__tool="import other", src__in__other="")
     told = sent(tmp_path, "import sys\nsys.path.insert(0, 'src')\nimport tool")
     assert names(told, tmp_path) == ["src/other.py", "src/tool.py"]
 
 
-def test_what_is_too_much_is_counted(tmp_path: Path) -> None:
+def test_modules_above_limit_are_counted(tmp_path: Path) -> None:
     write(tmp_path, large="#" * (1 << 20) + "\n", **{f"p__in__m{n}": "" for n in range(MOST_FILES)})
     write(tmp_path, p__in____init__="")
     told = sent(tmp_path, "import large, p")
@@ -71,7 +71,7 @@ def test_what_is_too_much_is_counted(tmp_path: Path) -> None:
     assert told["modules_left"] == 2
 
 
-def test_cells_without_modules_of_ones_own_say_nothing(tmp_path: Path) -> None:
+def test_cells_without_own_modules_record_nothing(tmp_path: Path) -> None:
     assert sent(tmp_path, "import json\n%pip install x", "!ls") == {}
 
 
@@ -86,7 +86,7 @@ for file in pathlib.Path.cwd().rglob("*.py"):
 
 
 @pytest.mark.slow
-def test_an_edit_during_the_run_changes_nothing(tmp_path: Path) -> None:
+def test_edit_during_run_changes_nothing(tmp_path: Path) -> None:
     work = tmp_path / "work"
     write(
         work,
@@ -117,7 +117,7 @@ def test_an_edit_during_the_run_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_not_sent_is_read_as_it_is_and_a_customization_of_ones_own_still_runs(
+def test_unsent_module_is_read_live_and_own_sitecustomize_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mine = tmp_path / "mine"

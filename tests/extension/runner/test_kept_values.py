@@ -1,4 +1,4 @@
-"""What a job's cells leave by name is kept at its end, in a real kernel."""
+"""Values that a job's cells leave are kept at its end, in a real kernel."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kept(root: Path, **how: Any) -> StoredValues:
     return StoredValues(root / "output" / FOLDER, pickles=False, **how)
 
 
-def test_names_that_the_cells_define_are_kept_and_said(tmp_path: Path) -> None:
+def test_defined_names_are_kept_and_reported(tmp_path: Path) -> None:
     keep = Keep().of(("losses", "config", "loader", "math", "unseen"))
     cells = [
         "import math\nlosses = [0.5, 0.25]",
@@ -66,7 +66,7 @@ def test_names_that_the_cells_define_are_kept_and_said(tmp_path: Path) -> None:
     assert values["losses"] == [0.5, 0.25]
 
 
-def test_what_a_call_returned_is_its_result(tmp_path: Path) -> None:
+def test_call_result_is_kept_as_result(tmp_path: Path) -> None:
     keep = Keep(returns=True).of(())
     run(tmp_path, "def train(lr):\n    return {'lr': lr}", "train(0.1)", keep=keep)
     values = kept(tmp_path)
@@ -76,7 +76,7 @@ def test_what_a_call_returned_is_its_result(tmp_path: Path) -> None:
     assert "kept" not in log
 
 
-def test_after_a_failure_what_the_cells_before_had_left_is_kept(tmp_path: Path) -> None:
+def test_values_before_failed_cell_are_kept(tmp_path: Path) -> None:
     keep = Keep(names=("model", "late")).of(())
     status, log = run(tmp_path, "model = [1]", "1 / 0", "late = 2", keep=keep)
     assert status == 1
@@ -85,7 +85,7 @@ def test_after_a_failure_what_the_cells_before_had_left_is_kept(tmp_path: Path) 
     assert kept(tmp_path)["model"] == [1]
 
 
-def test_a_later_attempt_replaces_what_an_earlier_one_kept(tmp_path: Path) -> None:
+def test_later_attempt_replaces_kept_values(tmp_path: Path) -> None:
     keep = Keep().of(("x",))
     run(tmp_path, "x = 1", keep=keep)
     run(tmp_path, "x = (2,)", keep=keep)
@@ -94,13 +94,13 @@ def test_a_later_attempt_replaces_what_an_earlier_one_kept(tmp_path: Path) -> No
     assert left == {FOLDER, "object", "environment.json"}
 
 
-def test_only_the_first_worker_of_a_gang_keeps_values(tmp_path: Path) -> None:
+def test_only_first_gang_worker_keeps_values(tmp_path: Path) -> None:
     status, log = run(tmp_path, "x = 1", keep=Keep().of(("x",)), NODE_RANK="1")
     assert (status, "kept" in log) == (0, False)
     assert not (tmp_path / "output" / FOLDER).exists()
 
 
-def test_a_kernel_that_dies_meanwhile_ends_the_job_without_waiting(tmp_path: Path) -> None:
+def test_dead_kernel_ends_keeping_without_wait(tmp_path: Path) -> None:
     dies = "import os\nclass Dies(dict):\n  pass\nx = [1]\n"
     hook = "from benchpool.values import keeping\nkeeping.write = lambda *a: os._exit(9)"
     status, log = run(tmp_path, dies + hook, keep=Keep().of(("x",)))
@@ -109,6 +109,6 @@ def test_a_kernel_that_dies_meanwhile_ends_the_job_without_waiting(tmp_path: Pat
 
 
 @pytest.mark.parametrize("keep", [{"names": "x"}, {"names": ["__import__('os')"]}, [], None])
-def test_metadata_of_another_kind_keeps_nothing(tmp_path: Path, keep: Any) -> None:
+def test_malformed_keep_metadata_keeps_nothing(tmp_path: Path, keep: Any) -> None:
     status, log = run(tmp_path, "x = 1", keep=json.loads(json.dumps(keep)))
     assert (status, "kept" in log) == (0, False)

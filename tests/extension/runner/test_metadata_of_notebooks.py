@@ -37,7 +37,7 @@ def job(tmp_path: Path) -> NotebookJob:
     return NotebookJob(tmp_path)
 
 
-def test_the_copy_keeps_metadata_and_names_the_language_that_ran(
+def test_executed_copy_keeps_metadata_and_names_language_run(
     job: NotebookJob, tmp_path: Path
 ) -> None:
     language = {"name": "python", "version": "2.6.0"}
@@ -72,7 +72,7 @@ def test_the_copy_keeps_metadata_and_names_the_language_that_ran(
         ({"kernelspec": SPEC}, {"tags": [1, "a", "a"]}),
     ],
 )
-def test_malformed_metadata_do_not_keep_cells_from_running(
+def test_malformed_metadata_does_not_stop_cells(
     job: NotebookJob, metadata: object, cell: object
 ) -> None:
     job.book = of_four(metadata, cell)
@@ -81,7 +81,7 @@ def test_malformed_metadata_do_not_keep_cells_from_running(
 
 
 @pytest.mark.parametrize("book", [[], {"nbformat": 4, "cells": 3}, of_four({}, {}) | {"cells": 3}])
-def test_what_is_no_notebook_is_refused_in_one_line(job: NotebookJob, book: object) -> None:
+def test_invalid_notebook_is_rejected_in_one_line(job: NotebookJob, book: object) -> None:
     job.book = book
     status, log = job.run()
     assert status == 2
@@ -89,7 +89,7 @@ def test_what_is_no_notebook_is_refused_in_one_line(job: NotebookJob, book: obje
     assert log.count("\n") == 1
 
 
-def test_a_notebook_that_is_nested_too_deeply_is_refused_in_one_line(job: NotebookJob) -> None:
+def test_deeply_nested_notebook_is_rejected_in_one_line(job: NotebookJob) -> None:
     deep: list[Any] = []
     for _ in range(700):
         deep = [deep]

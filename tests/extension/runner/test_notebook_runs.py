@@ -47,7 +47,7 @@ def job(tmp_path: Path) -> NotebookJob:
     return NotebookJob(tmp_path)
 
 
-def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: NotebookJob) -> None:
+def test_all_cells_run_in_folder_and_copy_is_executed(job: NotebookJob) -> None:
     status, log = job.run("import os\nx = 2", "print(os.getcwd())\nx + 1", "")
     assert status == 0
     assert str(job.root / "work") in log
@@ -60,7 +60,7 @@ def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: NotebookJob) 
     assert (said["fraction"], said["text"]) == (None, "all cells ran")
 
 
-def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: NotebookJob) -> None:
+def test_refusal_is_logged_without_client_traceback(job: NotebookJob) -> None:
     status, log = job.run("import benchpool\nbenchpool.submit('x.py', gpus=-1)")
     assert status == 1
     told = log.splitlines()
@@ -70,7 +70,7 @@ def test_a_refusal_of_ours_is_its_sentence_and_no_way_through_our_client(job: No
     assert "site-packages" not in log
 
 
-def test_an_error_ends_the_job_with_traceback_and_cell_number(job: NotebookJob) -> None:
+def test_error_ends_job_with_traceback_and_cell_number(job: NotebookJob) -> None:
     status, log = job.run("x = 1", "print('before')\nx / 0", "print('never')")
     assert status == 1
     assert "ZeroDivisionError" in log
@@ -90,9 +90,7 @@ def test_an_error_ends_the_job_with_traceback_and_cell_number(job: NotebookJob) 
         ("%run ends.py", 3, "cell 1 ended the notebook with exit code 3"),
     ],
 )
-def test_what_a_magic_shows_and_does_not_raise_ends_the_job_all_the_same(
-    job: NotebookJob, cell: str, status: int, said: str
-) -> None:
+def test_error_shown_by_magic_ends_job(job: NotebookJob, cell: str, status: int, said: str) -> None:
     folder = job.root / "work"
     folder.mkdir()
     (folder / "broken.py").write_text("raise ValueError('broken inside')")
@@ -104,7 +102,7 @@ def test_what_a_magic_shows_and_does_not_raise_ends_the_job_all_the_same(
     assert ("Traceback" in log) == (status == 1)
 
 
-def test_what_goes_on_in_jupyterlab_goes_on_in_a_job(job: NotebookJob) -> None:
+def test_errors_ignored_by_jupyterlab_do_not_end_job(job: NotebookJob) -> None:
     (job.root / "work").mkdir()
     (job.root / "work" / "ends.py").write_text("raise SystemExit(0)")
     shown = "try:\n    1 / 0\nexcept ZeroDivisionError:\n    get_ipython().showtraceback()"
@@ -112,14 +110,14 @@ def test_what_goes_on_in_jupyterlab_goes_on_in_a_job(job: NotebookJob) -> None:
     assert (status, "went on\n" in log) == (0, True), log
 
 
-def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
+def test_stopped_and_resumed_run_matches_uninterrupted_run(
     job: NotebookJob, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     whole = NotebookJob(tmp_path_factory.mktemp("whole"))
     assert whole.run(TRAIN, RESULT)[0] == 0
     with job.running(TRAIN, RESULT) as first:
         read_until(first, "step 50")
-        first.send_signal(signal.SIGTERM)  # to the runner alone, which passes it on
+        first.send_signal(signal.SIGTERM)  # to the runner only, which forwards it
         log, _ = first.communicate(timeout=60)
     assert first.returncode == 75
     assert "ended the notebook with exit code 75" in log
@@ -135,7 +133,7 @@ def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
     assert result == (whole.root / "output" / "result").read_text()
 
 
-def test_the_notice_alone_is_enough(job: NotebookJob) -> None:
+def test_notice_file_alone_pauses_job(job: NotebookJob) -> None:
     with job.running(TRAIN, RESULT) as worker:
         read_until(worker, "step 5")
         job.notice()
@@ -143,7 +141,7 @@ def test_the_notice_alone_is_enough(job: NotebookJob) -> None:
     assert worker.returncode == 75
 
 
-def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: NotebookJob) -> None:
+def test_cell_ignoring_notice_is_ended_and_keeps_output(job: NotebookJob) -> None:
     with job.running("print('here', flush=True)\nimport time\ntime.sleep(600)") as worker:
         read_until(worker, "here")
         worker.send_signal(signal.SIGTERM)
@@ -160,7 +158,7 @@ def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: Not
         ("while not path.exists(): time.sleep(0.01)", 0),
     ],
 )
-def test_told_in_the_last_cell_it_is_paused_only_if_the_code_agreed_to_stop(
+def test_notice_in_last_cell_pauses_only_agreeing_code(
     job: NotebookJob, ending: str, status: int
 ) -> None:
     code = (
@@ -175,7 +173,7 @@ def test_told_in_the_last_cell_it_is_paused_only_if_the_code_agreed_to_stop(
     assert worker.returncode == status
 
 
-def test_after_a_notice_no_further_cell_is_begun(job: NotebookJob) -> None:
+def test_no_cell_starts_after_notice(job: NotebookJob) -> None:
     wait = (
         "import os, pathlib, time\nprint('ready', flush=True)\n"
         "while not pathlib.Path(os.environ['BENCHPOOL_NOTICE_FILE']).exists(): time.sleep(0.01)"
@@ -188,7 +186,7 @@ def test_after_a_notice_no_further_cell_is_begun(job: NotebookJob) -> None:
     assert "never" not in log
 
 
-def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: NotebookJob) -> None:
+def test_executed_copy_shows_output_of_running_cell(job: NotebookJob) -> None:
     code = (
         "import json, os, pathlib, time\n"
         "copy = pathlib.Path(os.environ['BENCHPOOL_OUTPUT_DIR'], 'book.ipynb')\n"
@@ -202,7 +200,7 @@ def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: NotebookJob) -> No
     assert job.run(code)[0] == 0
 
 
-def test_a_killed_kernel_is_named_with_its_signal(job: NotebookJob) -> None:
+def test_killed_kernel_is_reported_with_signal(job: NotebookJob) -> None:
     code = (
         "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -212,9 +210,7 @@ def test_a_killed_kernel_is_named_with_its_signal(job: NotebookJob) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [(0, 1), (5, 5)])
-def test_a_kernel_that_ended_itself_is_named_with_its_cell(
-    job: NotebookJob, code: int, status: int
-) -> None:
+def test_kernel_exit_is_reported_with_cell(job: NotebookJob, code: int, status: int) -> None:
     done, log = job.run("x = 1", f"import os\nos._exit({code})", "print('never')")
     assert done == status
     assert f"benchpool: the kernel ended in cell 2 with exit code {code}\n" in log
@@ -222,7 +218,7 @@ def test_a_kernel_that_ended_itself_is_named_with_its_cell(
 
 
 @pytest.mark.parametrize(("code", "status"), [("", 0), ("3", 3), ("'bad'", 1)])
-def test_the_notebooks_own_exit_status_is_the_jobs(
+def test_notebook_exit_status_becomes_job_exit_status(
     job: NotebookJob, code: str, status: int
 ) -> None:
     done, log = job.run(f"import sys\nsys.exit({code})", "print('never')")
@@ -230,13 +226,13 @@ def test_the_notebooks_own_exit_status_is_the_jobs(
     assert "never" not in log
 
 
-def test_progress_of_the_notebook_itself_is_left_alone(job: NotebookJob) -> None:
+def test_progress_of_notebook_is_kept(job: NotebookJob) -> None:
     code = "from benchpool import checkpoint\ncheckpoint.progress(0.25, 'mine')"
     assert job.run(code, "x = 1", "y = 1")[0] == 0
     assert json.loads((job.root / "progress.json").read_text())["text"] == "mine"
 
 
-def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: NotebookJob) -> None:
+def test_excess_output_is_logged_but_not_copied(job: NotebookJob) -> None:
     status, log = job.run("for i in range(30):\n    print('x' * 100_000, flush=True)\nprint('end')")
     assert status == 0
     assert len(log) > 3_000_000
@@ -245,7 +241,7 @@ def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: NotebookJob) -
     assert "this copy keeps 1 MiB of a cell" in job.texts(0)
 
 
-def test_a_fast_cell_keeps_as_much_as_a_slow_one(job: NotebookJob) -> None:
+def test_fast_cell_keeps_as_much_output_as_slow_cell(job: NotebookJob) -> None:
     status, _ = job.run("print('line\\n' * 1_000_000)", "print('next')")
     assert status == 0
     text = job.texts(0)
@@ -257,7 +253,7 @@ def test_a_fast_cell_keeps_as_much_as_a_slow_one(job: NotebookJob) -> None:
     assert job.texts(1) == "next\n"
 
 
-def test_a_file_named_like_a_module_of_ours_does_no_harm(job: NotebookJob) -> None:
+def test_user_file_shadowing_our_module_is_harmless(job: NotebookJob) -> None:
     (job.root / "work").mkdir()
     (job.root / "work" / "nbclient.py").write_text("raise RuntimeError('the wrong one')")
     status, log = job.run("print('fine')")
@@ -265,17 +261,17 @@ def test_a_file_named_like_a_module_of_ours_does_no_harm(job: NotebookJob) -> No
     assert "fine" in log
 
 
-def test_told_to_stop_before_the_kernel_answers_it_is_paused(job: NotebookJob) -> None:
+def test_stop_before_kernel_start_pauses_job(job: NotebookJob) -> None:
     with job.running("print('never')") as worker:
         job.notice()
         worker.send_signal(signal.SIGTERM)
         log, _ = worker.communicate(timeout=60)
-    # Before Python has begun, the signal itself ends the process; to the pool both are 143.
+    # Before Python has started, the signal ends the process. The pool treats both as 143.
     assert worker.returncode in (143, -signal.SIGTERM)
     assert "never" not in log
 
 
-def test_each_worker_of_a_gang_has_its_own_copy(
+def test_each_gang_worker_writes_own_copy(
     job: NotebookJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NODE_RANK", "1")
@@ -285,16 +281,16 @@ def test_each_worker_of_a_gang_has_its_own_copy(
 
 
 def other_python(folder: Path, *, with_kernel: bool) -> str:
-    """Make another interpreter, without benchpool."""
+    """Create another interpreter, without benchpool."""
     venv.create(folder, with_pip=False)
     if with_kernel:
         (site,) = (folder / "lib").glob("python3*/site-packages")
         ours = Path(nbformat.__file__).parents[1]
-        (site / "ours.pth").write_text(f"{ours}\n")  # a nested .pth, ours, is not followed
+        (site / "ours.pth").write_text(f"{ours}\n")  # a nested .pth file is not followed
     return str(folder / "bin" / "python")
 
 
-def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: NotebookJob) -> None:
+def test_notebook_interpreter_runs_it_and_imports_checkpoint(job: NotebookJob) -> None:
     python = other_python(job.root / "env", with_kernel=True)
     status, log = job.run(
         "import sys\nprint(sys.executable)",
@@ -306,7 +302,7 @@ def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: Noteboo
     assert str(job.root / "checkpoint") in log
 
 
-def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: NotebookJob) -> None:
+def test_interpreter_without_ipykernel_is_rejected_with_remedy(job: NotebookJob) -> None:
     python = other_python(job.root / "env", with_kernel=False)
     status, log = job.run("1", interpreter=python)
     assert status == 2
@@ -316,13 +312,13 @@ def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: Noteb
     )
 
 
-def test_a_missing_interpreter_is_named(job: NotebookJob) -> None:
+def test_missing_interpreter_is_named(job: NotebookJob) -> None:
     status, log = job.run("1", interpreter="/nowhere/python")
     assert status == 2
     assert "the notebook's Python /nowhere/python is not on this machine" in log
 
 
-def test_the_copy_says_of_which_job_attempt_and_time_it_is_and_keeps_the_prose(
+def test_executed_copy_names_job_attempt_and_time(
     tmp_path: Path,
 ) -> None:
     book = nbformat.v4.new_notebook(

@@ -1,4 +1,4 @@
-"""``environment.json`` says what a run had around it, and holds no secret."""
+"""``environment.json`` records the environment of a run and contains no secrets."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-# ------------------------------------------------------------------ its parts
+# ------------------------------------------------------------------ parts of the record
 
 
-def test_a_commit_is_told_with_its_difference(repository: Path) -> None:
+def test_commit_is_recorded_with_diff(repository: Path) -> None:
     (repository / "helper.py").write_text("x = 2\n")
     found = commit_facts.commit_of(repository)
     assert found is not None
@@ -45,7 +45,7 @@ def test_a_commit_is_told_with_its_difference(repository: Path) -> None:
     assert "-x = 1\n+x = 2\n" in found.difference
 
 
-def test_the_difference_holds_no_secret_and_is_bounded(repository: Path) -> None:
+def test_recorded_diff_is_bounded_and_redacted(repository: Path) -> None:
     (repository / ".env").write_text(f"A={CANARY}\n")
     secret = f"WANDB_API_KEY = '{CANARY}'\nlogin('hf_{CANARY}')\n"
     (repository / "helper.py").write_text(secret + "y = 'a'\n" * 100_000)
@@ -57,11 +57,11 @@ def test_the_difference_holds_no_secret_and_is_bounded(repository: Path) -> None
     assert len(found.difference) == commit_facts.DIFFERENCE
 
 
-def test_a_folder_without_a_repository_has_no_commit(tmp_path: Path) -> None:
+def test_folder_without_repository_has_no_commit(tmp_path: Path) -> None:
     assert commit_facts.commit_of(tmp_path / "gone") is None
 
 
-def test_files_that_the_code_names_have_a_digest_but_for_secret_ones(tmp_path: Path) -> None:
+def test_named_data_files_are_hashed_except_secrets(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "train.csv").write_text("a,b\n")
     (tmp_path / "kubeconfig").write_text(CANARY)
@@ -71,14 +71,14 @@ def test_files_that_the_code_names_have_a_digest_but_for_secret_ones(tmp_path: P
     assert found.sha256 == hashlib.sha256(b"a,b\n").hexdigest()
 
 
-def test_seeds_are_told_as_they_are_written() -> None:
+def test_seeds_are_recorded_as_written() -> None:
     cells = [(1, "import random\nrandom.seed(7)\nseed()"), (4, "set_seed(SEED)\nx.key(1)")]
     found = [(each.cell, each.call, each.value) for each in code_facts.seeds_of(cells)]
     assert found == [(1, "random.seed", "7"), (4, "set_seed", "SEED")]
 
 
-def test_recording_loads_no_module_beside_the_cells(repository: Path, tmp_path: Path) -> None:
-    """Two threads that load modules at once can end in a deadlock, which fails the job."""
+def test_recording_loads_no_modules_during_cells(repository: Path, tmp_path: Path) -> None:
+    """Module imports in two threads at once can deadlock, which would fail the job."""
     (repository / "train.csv").write_text("1\n")
     program = """
 import sys
@@ -100,11 +100,11 @@ print(sorted(set(sys.modules) - before))
     assert found.seeds != []
 
 
-# ------------------------------------------------------------------ of a job
+# ------------------------------------------------------------------ record of a job
 
 
 @pytest.mark.slow
-def test_a_run_records_what_it_had(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_records_its_environment(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", CANARY)
     module = str(repository / "helper.py")
     job = NotebookJob(repository.parent, {"modules": {module: "x = 1\n"}})
@@ -127,7 +127,7 @@ def test_a_run_records_what_it_had(repository: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-def test_a_file_of_the_jobs_own_by_that_name_is_left_alone(tmp_path: Path) -> None:
+def test_user_environment_file_is_kept(tmp_path: Path) -> None:
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / NAME).write_text('{"mine": 1}')
     assert NotebookJob(tmp_path).run("x = 1")[0] == 0

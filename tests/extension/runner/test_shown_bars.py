@@ -1,4 +1,4 @@
-"""Bars that a notebook draws as widgets are lines in the log."""
+"""Progress bars drawn as widgets appear in the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def moved(comm: str, **state: Any) -> Message:
 
 
 def box(name: str, most: int) -> list[Message]:
-    """Return what tqdm says of a new bar: two texts, the bar between them, and their box."""
+    """Return the messages of tqdm for a new bar: two labels, the bar and their box."""
     parts = [f"{name}-{part}" for part in ("left", "bar", "right")]
     return [
         made(parts[0], "HTMLModel", value=""),
@@ -39,14 +39,14 @@ def lines(bars: ShownBars, messages: list[Message], now: float) -> list[str]:
     return [line for each in messages if (line := bars.line(*each, now))]
 
 
-def test_a_widget_is_one_line_each_time_that_it_moved() -> None:
+def test_widget_bar_is_logged_when_it_moves() -> None:
     bars = ShownBars()
     assert lines(bars, box("epochs", 4), 0.0) == []
     said = lines(bars, at("epochs", 1, 4), 1.0)
     assert said == ["\repochs:  25%|##5       | 1/4 [00:01<00:01, 9.0it/s]"]
 
 
-def test_it_is_written_once_a_second_each_bar_by_itself_and_when_it_is_full() -> None:
+def test_widget_bars_are_rate_limited_and_logged_at_end() -> None:
     bars = ShownBars()
     lines(bars, [*box("outer", 2), *box("inner", 100)], 0.0)
     several = [line for n in range(100) for line in lines(bars, at("inner", n, 100), 1 + n / 100)]
@@ -56,7 +56,7 @@ def test_it_is_written_once_a_second_each_bar_by_itself_and_when_it_is_full() ->
     assert len(lines(bars, at("outer", 1, 2), 1.5 + EVERY_S)) == 1
 
 
-def test_other_widgets_and_broken_messages_say_nothing() -> None:
+def test_other_widgets_and_malformed_messages_are_ignored() -> None:
     bars = ShownBars()
     odd: list[Message] = [
         made("slider", "IntSliderModel", value=3),

@@ -1,4 +1,4 @@
-"""The log of a notebook job: its cells by number, its bars as bars."""
+"""Log of a notebook job: cells by number and progress bars."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def job(tmp_path: Path) -> NotebookJob:
     return NotebookJob(tmp_path)
 
 
-def test_a_traceback_names_the_cells_of_the_notebook_and_their_lines(job: NotebookJob) -> None:
+def test_traceback_names_notebook_cells_and_lines(job: NotebookJob) -> None:
     define = "def f(x):\n    y = 1\n    return y / x"
     told = (
         "import traceback, warnings\ntry:\n    f(0)\nexcept Exception:\n    traceback.print_exc()"
@@ -52,7 +52,7 @@ for n in range(1, 5):
 """
 
 
-def test_bars_of_text_and_of_html_are_lines_of_the_log_and_progress_of_the_job(
+def test_progress_bars_appear_in_log_and_progress(
     job: NotebookJob,
 ) -> None:
     assert job.run(BARS, SHOWN + "import time; time.sleep(1)\nprint('after')")[0] == 0
@@ -65,7 +65,7 @@ def test_bars_of_text_and_of_html_are_lines_of_the_log_and_progress_of_the_job(
     assert [each.output_type for each in book.cells[1].outputs] == ["display_data", "stream"]
 
 
-def test_the_progress_says_cell_and_bar(job: NotebookJob) -> None:
+def test_progress_names_cell_and_bar(job: NotebookJob) -> None:
     wait = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)"
     with job.running("x = 1", BARS + wait) as worker:
         read_until(worker, "cell 2 (2 of 2)")
@@ -76,11 +76,11 @@ def test_the_progress_says_cell_and_bar(job: NotebookJob) -> None:
         )
         (job.root / "work" / "go").touch()
         worker.communicate(timeout=60)
-    # A bar that has just begun is no share of the work.
+    # A bar that has just begun gives no fraction.
     assert (said["fraction"], said["text"].partition("/")[0][:-1]) == (None, "cell 2, 2 of 2: ")
 
 
-def test_a_socket_closed_by_the_shutdown_of_the_kernel_is_not_logged(
+def test_closed_socket_at_kernel_shutdown_is_not_logged(
     job: NotebookJob, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logs = """\

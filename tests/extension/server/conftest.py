@@ -1,4 +1,4 @@
-"""A real notebook server in front of a real pool."""
+"""Real notebook server with a real pool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def server(pool: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture
 def lonely(tmp_path: Path) -> Iterator[NotebookServer]:
-    """A notebook server whose pool does not answer."""
+    """Yield a notebook server whose pool does not respond."""
     environ = {"BENCHPOOL_URL": "http://127.0.0.1:9/services/benchpool"}
     with notebook_server(tmp_path, {**environ, "JUPYTERHUB_API_TOKEN": SECRET}) as running:
         yield running

@@ -1,4 +1,4 @@
-"""A job that is sent has what its notebook has: its kernel, its tags, the variables chosen."""
+"""A sent job has the kernel, the tags and the chosen variables of its notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "servers-own-token-0123456789"
 
 @pytest.fixture(scope="module")
 def server(pool: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NotebookServer]:
-    """A notebook server with a second kernel, whose Python is the same by another path."""
+    """Yield a notebook server with a second kernel, the same Python under another path."""
     folder = tmp_path_factory.mktemp("server")
     kernel = folder / "data" / "kernels" / "other"
     kernel.mkdir(parents=True)
@@ -34,7 +34,7 @@ def server(pool: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 def saved_with(server: NotebookServer, kernel: str) -> dict[str, Any]:
-    """Save a notebook that was last opened with a kernel; return what the file browser asks."""
+    """Save a notebook with a kernel and return the request of the file browser."""
     path = server.root / "book.ipynb"
     write_notebook(path, "print(1)")
     book = json.loads(path.read_text())
@@ -43,7 +43,7 @@ def saved_with(server: NotebookServer, kernel: str) -> dict[str, Any]:
     return body("notebook", "book.ipynb", cells=None, kernel_name=None)
 
 
-def test_sent_from_the_file_browser_it_runs_with_the_kernel_that_it_was_saved_with(
+def test_saved_kernel_runs_notebook_from_file_browser(
     server: NotebookServer,
 ) -> None:
     said = made(server.page.post("benchpool/prepare", json=saved_with(server, "other")))
@@ -51,7 +51,7 @@ def test_sent_from_the_file_browser_it_runs_with_the_kernel_that_it_was_saved_wi
     assert said["problems"] == []
 
 
-def test_a_kernel_that_is_not_on_this_server_is_told_with_the_one_that_is_taken(
+def test_missing_kernel_is_reported_with_replacement(
     server: NotebookServer,
 ) -> None:
     said = made(server.page.post("benchpool/prepare", json=saved_with(server, "torch-env")))
@@ -61,7 +61,7 @@ def test_a_kernel_that_is_not_on_this_server_is_told_with_the_one_that_is_taken(
     assert problem["text"].startswith("The notebook's kernel torch-env is not on this server")
 
 
-def test_variables_processors_memory_and_tags_go_along(
+def test_variables_processors_memory_and_tags_are_sent(
     server: NotebookServer, pool: Served
 ) -> None:
     (server.root / "live").mkdir()

@@ -1,4 +1,4 @@
-"""The dialog asks the notebook's kernel, briefly; a kernel that is busy is left alone."""
+"""The dialog queries the notebook's kernel briefly, unless the kernel is busy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from benchpool_support.waiting import until
 pytestmark = pytest.mark.slow
 
 
-async def test_the_dialog_learns_what_names_hold_and_nothing_runs_for_it(
+async def test_dialog_reads_kernel_names_without_running_cells(
     server: NotebookServer,
 ) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "x = [20]; other = x; import os")
     said = prepared(server.page, body(kernel_id=kernel))["kernel"]
     assert (said["asked"], said["text"]) == (True, "")
-    assert said["names"].keys() == {"os", "x"}  # those of the cells
+    assert said["names"].keys() == {"os", "x"}  # the names in the cells
     assert (said["names"]["x"]["type"], said["names"]["x"]["length"]) == ("builtins.list", 1)
     counted = await live_kernels.run(server.page, kernel, "print(len(In), repr(_))")
     assert counted == "3 ''\n"
@@ -34,7 +34,7 @@ def state_of(server: NotebookServer, kernel: str) -> str:
     return str(made(server.page.get(f"api/kernels/{kernel}"))["execution_state"])
 
 
-async def test_a_kernel_that_is_busy_is_not_asked(server: NotebookServer) -> None:
+async def test_busy_kernel_is_not_queried(server: NotebookServer) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
     until(lambda: state_of(server, kernel) == "busy", "Jupyter knows that it is busy")
@@ -44,7 +44,7 @@ async def test_a_kernel_that_is_busy_is_not_asked(server: NotebookServer) -> Non
     await asyncio.to_thread(server.page.delete, f"api/kernels/{kernel}")
 
 
-def test_without_a_kernel_the_dialog_says_so(server: NotebookServer) -> None:
+def test_dialog_reports_missing_kernel(server: NotebookServer) -> None:
     said = made(server.page.post("benchpool/prepare", json=body(kernel_id="gone")))["kernel"]
     assert said["text"].startswith("No kernel runs for this notebook:")
     (server.root / "train.py").write_text("print(1)\n")
@@ -52,7 +52,7 @@ def test_without_a_kernel_the_dialog_says_so(server: NotebookServer) -> None:
     assert script["kernel"] is None
 
 
-async def test_what_the_kernel_made_of_an_older_text_is_told_with_its_cell(
+async def test_name_from_older_cell_text_is_reported_with_cell(
     server: NotebookServer,
 ) -> None:
     kernel = live_kernels.start(server.page)
@@ -70,7 +70,7 @@ async def test_what_the_kernel_made_of_an_older_text_is_told_with_its_cell(
     assert said["cells"][1]["gives"] == [{"name": "x", "to": [4]}]
 
 
-def test_what_is_ticked_is_what_is_sent(server: NotebookServer, pool: Served) -> None:
+def test_displayed_ticks_decide_sent_cells(server: NotebookServer, pool: Served) -> None:
     asked = body(key=new_key(), ticked=["cell-0", "cell-1", "cell-2", "cell-3"])
     job = made(server.page.post("benchpool/send", json=asked))
     with pool.client("susan") as client:

@@ -1,7 +1,7 @@
-"""A cell of a parked bench waits visibly until its GPU is back; kernel and server are real.
+"""A cell of a parked bench waits visibly for its GPU, with a real kernel and server.
 
-The kernel is an unmodified ipykernel. What it has on the GPU is played by a library with the name
-of the driver's, in which calls wait as the driver's do.
+The kernel is an unmodified ipykernel. A library named like the CUDA driver stands in for the GPU;
+its calls block as the driver's do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Cell:
-    """A cell that was sent, and what its page was told of it."""
+    """Cell that was sent, with the messages that its page received."""
 
     socket: WebSocketClientConnection
     id: str
@@ -52,7 +52,7 @@ class Cell:
         return [it["msg_type"] for it in self.told]
 
     async def until(self, kind: str, *words: str) -> None:
-        """Read until such a message came, and these words were shown."""
+        """Read until a message of this kind arrives and the words were shown."""
         async with asyncio.timeout(120):
             while kind not in self.kinds() or any(word not in self.text() for word in words):
                 message = json.loads(await self.socket.read_message() or "{}")
@@ -98,7 +98,7 @@ async def parked(stage: ParkingStage) -> AsyncIterator[ParkingStage]:
     stage.end()
 
 
-async def test_a_cell_waits_visibly_until_the_borrower_has_gone_and_then_runs(
+async def test_cell_waits_until_borrower_leaves_and_then_runs(
     parked: ParkingStage,
 ) -> None:
     job = parked.pool.do(parked.pool.pool.jobs.submit(JOE, sleeper()))
@@ -116,8 +116,8 @@ async def test_a_cell_waits_visibly_until_the_borrower_has_gone_and_then_runs(
     parked.pool.do(parked.pool.pool.jobs.act(JOE, job.id, "cancel"))
 
 
-async def test_a_cell_that_waits_can_be_interrupted_and_was_not_run(parked: ParkingStage) -> None:
-    parked.machine.others[GPU] = {1: 79 * GIB}  # what a job left behind keeps the kernel away
+async def test_interrupted_waiting_cell_does_not_run(parked: ParkingStage) -> None:
+    parked.machine.others[GPU] = {1: 79 * GIB}  # another process holds the memory of the GPU
     async with sent(parked, "run_anyway = 1") as cell:
         await cell.until("stream", "Your GPU comes back")
         answer = parked.server.page.post(f"api/kernels/{parked.kernel}/interrupt")
@@ -131,13 +131,13 @@ async def test_a_cell_that_waits_can_be_interrupted_and_was_not_run(parked: Park
     assert said == "False\n"
 
 
-async def test_cells_of_a_page_keep_their_order(parked: ParkingStage) -> None:
+async def test_cells_of_page_keep_order(parked: ParkingStage) -> None:
     async with sent(parked, "order = [1]") as first:
         second = await send(first.socket, "print(order + [2])")
         await second.until("execute_reply", "[1, 2]\n")
 
 
-async def test_a_cell_that_came_by_another_way_brings_the_bench_back(parked: ParkingStage) -> None:
+async def test_cell_of_direct_client_unparks_bench(parked: ParkingStage) -> None:
     client = BlockingKernelClient()
     client.load_connection_file(str(parked.runtime_folder / f"kernel-{parked.kernel}.json"))
     client.start_channels()
@@ -148,7 +148,7 @@ async def test_a_cell_that_came_by_another_way_brings_the_bench_back(parked: Par
     assert parked.machine.state(kernel) == "running"
 
 
-async def test_cells_of_a_bench_that_is_not_parked_are_not_kept(stage: ParkingStage) -> None:
+async def test_cells_of_unparked_bench_are_not_held(stage: ParkingStage) -> None:
     await stage.begin()
     assert await live_kernels.run(stage.server.page, stage.kernel, READ) == "the same\n"
     stage.end()
@@ -156,7 +156,7 @@ async def test_cells_of_a_bench_that_is_not_parked_are_not_kept(stage: ParkingSt
 
 
 class OpenPage:
-    """A page whose cell waits, until it is told that it may go on."""
+    """Page whose cell waits until it is released."""
 
     kernel_id = "none"
 
@@ -173,10 +173,10 @@ class OpenPage:
         raise AssertionError("nobody interrupted it")
 
 
-async def test_cells_wait_for_one_answer_of_a_silent_pool_and_again_when_it_answers(
+async def test_silent_pool_delays_cells_for_one_request(
     stage: ParkingStage,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections, and never answers
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # accepts connections and never responds
         where = [f"http://127.0.0.1:{deaf.getsockname()[1]}", stage.pool.url]
         access = PoolAccess(lambda: Credentials(where[0], SECRET))
         kernels: Any = MappingKernelManager
@@ -196,7 +196,7 @@ async def _leases(stage: ParkingStage) -> list[Any]:
     return stage.pool.pool.benches.leases(SUSAN)
 
 
-async def test_jupyterlab_shows_why_a_cell_waits_and_then_what_it_printed(
+async def test_jupyterlab_shows_wait_reason_and_then_output(
     stage: ParkingStage,
 ) -> None:
     stage.lease = stage.pool.do(stage.pool.pool.benches.reserve(HUB, line().lease)).id

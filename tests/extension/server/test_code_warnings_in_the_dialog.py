@@ -1,4 +1,4 @@
-"""The dialog says before sending what the code is likely to do wrong in a job."""
+"""Warnings of the dialog about code that is likely to fail in a job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 SETS = "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'"
 
 
-def test_gpus_that_a_cell_chooses_are_a_warning_at_its_line(server: NotebookServer) -> None:
+def test_gpu_chosen_by_cell_is_warned_with_code_position(server: NotebookServer) -> None:
     write_notebook(server.root / "fixed.ipynb", SETS, "device = 'cuda:1'")
     asked = body("notebook", "fixed.ipynb", cells=None)
     answer = prepared(server.page, asked, lambda it: it["preview"])
@@ -30,7 +30,7 @@ def test_gpus_that_a_cell_chooses_are_a_warning_at_its_line(server: NotebookServ
     assert server.page.post("benchpool/send", json={**asked, "key": new_key()}).status_code == 201
 
 
-def test_files_above_a_script_are_a_warning_and_those_above_cells_are_seen(
+def test_files_above_script_folder_are_warned(
     server: NotebookServer,
 ) -> None:
     (server.root / "data").mkdir()

@@ -1,4 +1,4 @@
-"""The example notebook: in a new home by itself, from the Launcher anywhere; never written over."""
+"""The example notebook: copied into new homes and from the Launcher, and never overwritten."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.errors import Unavailable
 from benchpool_support.notebook_server import NotebookServer
 
 
-def test_a_new_home_has_it_and_a_home_in_use_is_left_alone(tmp_path: Path) -> None:
+def test_new_home_gets_example_and_used_home_does_not(tmp_path: Path) -> None:
     new, used = tmp_path / "new", tmp_path / "used"
     (new / ".ipython").mkdir(parents=True)
     (new / "lost+found").mkdir()
@@ -27,13 +27,13 @@ def test_a_new_home_has_it_and_a_home_in_use_is_left_alone(tmp_path: Path) -> No
     assert [each.name for each in used.iterdir()] == ["paper.tex"]
 
 
-def test_what_a_user_changed_in_it_stays(tmp_path: Path) -> None:
+def test_changed_example_is_kept(tmp_path: Path) -> None:
     (tmp_path / example.NAME).write_text("mine")
     assert example.put(tmp_path) == example.NAME
     assert (tmp_path / example.NAME).read_text() == "mine"
 
 
-def test_a_home_that_cannot_be_written_is_told_by_the_card_and_ends_no_server(
+def test_unwritable_home_is_reported_and_server_continues(
     tmp_path: Path,
 ) -> None:
     gone = tmp_path / "gone"
@@ -43,7 +43,7 @@ def test_a_home_that_cannot_be_written_is_told_by_the_card_and_ends_no_server(
 
 
 @pytest.mark.slow
-def test_its_cells_run_and_the_cell_to_send_takes_all_it_needs_along(tmp_path: Path) -> None:
+def test_example_cells_run_and_selection_includes_needed_cells(tmp_path: Path) -> None:
     example.put(tmp_path)
     book = nbformat.read(tmp_path / example.NAME, 4)
     cells = [
@@ -59,7 +59,7 @@ def test_its_cells_run_and_the_cell_to_send_takes_all_it_needs_along(tmp_path: P
 
 
 @pytest.mark.slow
-def test_the_page_is_told_where_it_is(server: NotebookServer) -> None:
+def test_page_receives_example_path(server: NotebookServer) -> None:
     answer = server.page.post("benchpool/example", json={})
     assert answer.status_code == 200, answer.text
     path = answer.json()["notebook"]

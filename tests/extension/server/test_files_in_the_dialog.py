@@ -1,4 +1,4 @@
-"""The dialog says which files do not travel, in the words of the terminal."""
+"""The dialog lists the files that are not sent, in the words of the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_support.notebook_server import NotebookServer
 pytestmark = pytest.mark.slow
 
 
-def test_files_of_a_script_that_do_not_travel_are_said_and_listed(server: NotebookServer) -> None:
+def test_excluded_files_of_script_are_listed(server: NotebookServer) -> None:
     folder = server.root / "scripts"
     folder.mkdir()
     (folder / "go.py").write_text("print(1)")
@@ -34,7 +34,7 @@ def test_files_of_a_script_that_do_not_travel_are_said_and_listed(server: Notebo
     assert told[0].endswith("left out: 1 × a name with a control character.")
 
 
-def test_files_of_cells_that_do_not_travel_are_said_where_jobs_run_in_a_copy(
+def test_excluded_files_of_cells_are_reported_for_copied_folder(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.pyc").write_text("")

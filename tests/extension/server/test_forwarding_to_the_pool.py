@@ -1,4 +1,4 @@
-"""What the notebook server passes on to the pool, and for whom."""
+"""Forwarding of requests from the notebook server to the pool, and access to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_jobs_logs_and_actions_are_forwarded(server: NotebookServer, pool: Served) -> None:
-    # In one piece: what is printed without a buffer comes line and line end apart.
+    # Written in one piece: unbuffered print() writes text and line end separately.
     slow = "import os, time\nos.write(1, b'begun\\n')\ntime.sleep(600)"
     (server.root / "slow.py").write_text(slow)
     job = made(server.page.post("benchpool/send", json=body("script", "slow.py", key=new_key())))[
@@ -49,7 +49,7 @@ def test_jobs_logs_and_actions_are_forwarded(server: NotebookServer, pool: Serve
     assert refused.json()["error"]["message"]
 
 
-def test_events_arrive_while_the_stream_is_open(server: NotebookServer, pool: Served) -> None:
+def test_events_arrive_while_stream_is_open(server: NotebookServer, pool: Served) -> None:
     (server.root / "quick.py").write_text("print(1)")
     headers = {"Accept": "text/event-stream"}
     with server.page.stream("GET", "benchpool/api/v1/events", headers=headers) as stream:
@@ -61,21 +61,19 @@ def test_events_arrive_while_the_stream_is_open(server: NotebookServer, pool: Se
 
 
 def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
-    """Send beside an open stream, on a connection of its own."""
+    """Send a request beside an open stream, on its own connection."""
     with direct.Client(base_url=server.url, timeout=30) as page:
         return page.post("benchpool/send", json=asked, headers={"Authorization": f"token {TOKEN}"})
 
 
-def test_a_page_that_goes_closes_its_stream_at_the_pool(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_closed_page_closes_its_pool_stream(server: NotebookServer, pool: Served) -> None:
     def open_streams() -> int:
         return pool.api.open_streams
 
     def all_closed() -> None:
         until(open_streams, "all streams are closed", holds=lambda number: number == 0)
 
-    all_closed()  # those of the tests before this one
+    all_closed()  # streams of earlier tests
     with direct.Client(base_url=server.url, timeout=30) as page:
         headers = {"Accept": "text/event-stream", "Authorization": f"token {TOKEN}"}
         for _ in range(3):
@@ -99,19 +97,17 @@ def test_a_page_that_goes_closes_its_stream_at_the_pool(
         ("POST", "quota"),
     ],
 )
-def test_what_is_not_on_the_list_does_not_exist(
-    server: NotebookServer, method: str, path: str
-) -> None:
+def test_unlisted_operation_returns_404(server: NotebookServer, method: str, path: str) -> None:
     answer = server.page.request(
         method, f"benchpool/api/v1/{path}", json={} if method == "POST" else None
     )
     assert answer.status_code == 404
 
 
-# ------------------------------------------------------------------ who may
+# ------------------------------------------------------------------ access
 
 
-def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None:
+def test_every_route_requires_login(server: NotebookServer) -> None:
     places = {"api/v1/(.+)": "api/v1/jobs", "prepare": "prepare", "send": "send"}
     asked = 0
     with server.stranger() as stranger:
@@ -127,8 +123,8 @@ def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None
     assert asked == 10
 
 
-def test_a_page_of_another_origin_can_send_nothing(server: NotebookServer) -> None:
-    """A browser sends the cookie along; without the token in the header it must be refused."""
+def test_cross_origin_request_without_token_is_rejected(server: NotebookServer) -> None:
+    """A browser sends its cookie. Without the token in the header the request must be rejected."""
     with direct.Client(base_url=server.url, follow_redirects=True, timeout=30) as browser:
         browser.get("login", params={"token": TOKEN, "next": "/api/status"})
         assert browser.get("benchpool/api/v1/jobs").status_code == 200
@@ -142,7 +138,7 @@ def test_a_page_of_another_origin_can_send_nothing(server: NotebookServer) -> No
         assert unmarked.status_code == 403
 
 
-def test_the_servers_token_reaches_no_answer(server: NotebookServer) -> None:
+def test_server_token_appears_in_no_answer(server: NotebookServer) -> None:
     secret = "servers-own-token-0123456789"
     (server.root / "plain.py").write_text("print(1)")
     asked = body("script", "plain.py", key=new_key())

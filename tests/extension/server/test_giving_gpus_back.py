@@ -1,4 +1,4 @@
-"""A notebook server gives its GPUs back and goes on: with real kernels and terminals."""
+"""A notebook server releases its GPUs and continues, with real kernels and terminals."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SEEN = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'] or 'none')"
 @pytest.fixture
 def benches() -> Iterator[ScriptedBenches]:
     with scripted_benches() as running:
-        running.says = {"step": "asked"}  # what is run is told at once
+        running.says = {"step": "asked"}  # each cell run is reported immediately
         yield running
 
 
 @pytest.fixture
 def bench(benches: ScriptedBenches, tmp_path: Path) -> Iterator[NotebookServer]:
-    """A server with a GPU, as a spawner of one machine starts it."""
+    """Yield a server with a GPU, started as by the spawner of a workstation."""
     environ = {
         "BENCHPOOL_URL": benches.url,
         "JUPYTERHUB_API_TOKEN": "susans",
@@ -56,21 +56,21 @@ def given_back(server: NotebookServer) -> dict[str, Any]:
     return found
 
 
-async def test_kernels_and_terminals_go_on_without_the_gpu_and_a_note_says_so(
+async def test_kernels_continue_without_gpu_and_note_is_written(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
     (bench.root / NOTE).write_text("mine")
     kernel = live_kernels.start(bench.page)
     assert "GPU-1" in await live_kernels.run(bench.page, kernel, f"x = 1; {SEEN}")
     waits, _ = await terminals.left_open(bench.page, "echo hel''lo", until="hello")
-    benches.refusals = 1  # a process takes a moment to end
+    benches.refusals = 1  # a process needs a moment to end
     benches.says = {"step": "due", "command": "release"}
     await live_kernels.run(bench.page, kernel, "0")
     told = given_back(bench)
     assert (told["kernels"], told["gpus"], told["asked"]) == (1, 1, False)
     assert benches.asked.count("released") == 2
 
-    # The same kernel goes on, without its variables; a new one and a new terminal see no GPU.
+    # The kernel continues without its variables. New kernels and terminals see no GPU.
     assert "none" in await live_kernels.run(bench.page, kernel, SEEN)
     assert "gone" in await live_kernels.run(bench.page, kernel, "print('x' in dir() or 'gone')")
     assert bench.page.post(f"api/kernels/{kernel}/restart").status_code == 200
@@ -88,7 +88,7 @@ async def test_kernels_and_terminals_go_on_without_the_gpu_and_a_note_says_so(
     assert "its kernels were restarted without" in note
 
 
-def test_what_works_again_in_the_last_moment_keeps_the_gpu(
+def test_cell_started_during_release_keeps_gpu(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
     kernel = live_kernels.start(bench.page)
@@ -109,7 +109,7 @@ def test_what_works_again_in_the_last_moment_keeps_the_gpu(
     assert now(bench)["given_back"] is None
 
 
-async def test_a_wish_to_give_back_waits_for_programs_in_terminals(
+async def test_release_request_waits_for_terminal_programs(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
     until(lambda: benches.reports, "the server reports")
@@ -125,7 +125,7 @@ async def test_a_wish_to_give_back_waits_for_programs_in_terminals(
     assert "susan asked for it." in (bench.root / NOTE).read_text()
 
 
-def test_a_scheduler_that_is_away_is_asked_again_and_its_news_are_taken_up(
+def test_keep_request_succeeds_after_scheduler_returns(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
     until(lambda: benches.reports, "the server reports")
@@ -139,7 +139,7 @@ def test_a_scheduler_that_is_away_is_asked_again_and_its_news_are_taken_up(
     assert kept.json()["idleness"]["keeps_left"] == 2
 
 
-async def test_a_note_is_left_before_a_server_is_stopped(
+async def test_note_is_written_before_server_stop(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
     benches.says = {"step": "due", "command": "note", "act": "stop"}

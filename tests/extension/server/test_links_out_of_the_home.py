@@ -1,4 +1,4 @@
-"""A home that has a link to another disk: files there are sent as any others."""
+"""A home with a link to another disk: files there are sent like all files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_support.serving import Served
 
 @pytest.fixture
 def disk(server: NotebookServer, tmp_path: Path) -> Path:
-    """Another disk, to which ``work`` in the home leads."""
+    """Return another disk, linked as ``work`` in the home."""
     link = server.root / "work"
     link.unlink(missing_ok=True)
     link.symlink_to(tmp_path)
@@ -26,7 +26,7 @@ def disk(server: NotebookServer, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cells", "notebook"])
-def test_a_notebook_behind_a_link_is_sent_and_its_results_come_back(
+def test_notebook_behind_link_is_sent_and_results_return(
     server: NotebookServer, pool: Served, disk: Path, kind: str
 ) -> None:
     write_notebook(disk / "book.ipynb", *CELLS[:-1])
@@ -42,7 +42,7 @@ def test_a_notebook_behind_a_link_is_sent_and_its_results_come_back(
 
 
 @pytest.mark.slow
-def test_a_script_behind_a_link_is_sent_and_its_results_come_back(
+def test_script_behind_link_is_sent_and_results_return(
     server: NotebookServer, pool: Served, disk: Path
 ) -> None:
     (disk / "go.py").write_text("import lib\nopen('new', 'w').write(lib.TEXT)")
@@ -56,7 +56,7 @@ def test_a_script_behind_a_link_is_sent_and_its_results_come_back(
     assert (server.root / new).read_text() == "of the other disk"
 
 
-def test_files_behind_links_have_the_names_of_the_page(tmp_path: Path) -> None:
+def test_files_behind_links_keep_page_paths(tmp_path: Path) -> None:
     root, disk = tmp_path / "home", tmp_path / "disk"
     (disk / "deep").mkdir(parents=True)
     (root / "more").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What an open notebook has in its metadata goes along, saved or not, within a limit."""
+"""Metadata of an open notebook are sent, saved or not, up to a size limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_CELL = {"slideshow": {"slide_type": "slide"}, "tags": ["old"], "execution": {
 
 
 def page(kind: str, **more: Any) -> dict[str, Any]:
-    """Return what the page sends of an open notebook that was changed since it was saved."""
+    """Return the request of a page for an open notebook with unsaved changes."""
     asked = body(kind, cells=None)
     cell = {"id": "a", "cell_type": "code", "source": "print(6 * 7)", "execution_count": None}
     cells = [{**cell, "selected": True, "tags": ["new"], "metadata": OF_CELL, **more}]
@@ -30,7 +30,7 @@ def page(kind: str, **more: Any) -> dict[str, Any]:
 
 
 def executed(pool: Served, id_: str) -> dict[str, Any]:
-    """Return the executed copy of a job, which ends well."""
+    """Return the executed copy of a job, after it succeeded."""
     with pool.client("susan") as client:
         assert client.wait(id_).state == "succeeded"
         folder = client.submission(id_).output_dir
@@ -40,7 +40,7 @@ def executed(pool: Served, id_: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["cells", "notebook"])
-def test_metadata_of_an_open_notebook_are_in_the_executed_copy(
+def test_metadata_of_open_notebook_is_kept_in_executed_copy(
     server: NotebookServer, pool: Served, kind: str
 ) -> None:
     write_notebook(server.root / "book.ipynb", "print('as saved')")
@@ -55,7 +55,9 @@ def test_metadata_of_an_open_notebook_are_in_the_executed_copy(
     nbformat.validate(book)
 
 
-def test_metadata_of_a_file_are_in_the_executed_copy(server: NotebookServer, pool: Served) -> None:
+def test_metadata_of_notebook_file_is_kept_in_executed_copy(
+    server: NotebookServer, pool: Served
+) -> None:
     file = server.root / "book.ipynb"
     write_notebook(file, "print(6 * 7)")
     saved = json.loads(file.read_text())
@@ -68,7 +70,7 @@ def test_metadata_of_a_file_are_in_the_executed_copy(server: NotebookServer, poo
 
 
 @pytest.mark.parametrize("verb", ["prepare", "send"])
-def test_too_large_metadata_are_refused_with_their_field(server: NotebookServer, verb: str) -> None:
+def test_too_large_metadata_is_rejected_with_field(server: NotebookServer, verb: str) -> None:
     large = {"plots": "x" * MOST_BYTES}
     write_notebook(server.root / "book.ipynb", "1")
     for asked, field, of in (
@@ -83,7 +85,7 @@ def test_too_large_metadata_are_refused_with_their_field(server: NotebookServer,
     assert server.page.post("benchpool/prepare", json=asked).is_success
 
 
-def test_metadata_that_are_nested_without_end_are_refused(server: NotebookServer) -> None:
+def test_deeply_nested_metadata_is_rejected(server: NotebookServer) -> None:
     write_notebook(server.root / "book.ipynb", "1")
     text = json.dumps({**page("cells"), "metadata": {"deep": "HERE"}})
     deep = text.replace('"HERE"', "[" * 100_000 + "]" * 100_000)

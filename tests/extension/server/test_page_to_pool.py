@@ -1,4 +1,4 @@
-"""What the page asks of its notebook server, and what comes of it, with a real pool."""
+"""Requests of the page to its notebook server, with a real pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 # ------------------------------------------------------------------ prepare
 
 
-def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
+def test_dialog_shows_selection_and_expected_start(
     server: NotebookServer,
 ) -> None:
     write_notebook(server.root / "book.ipynb", *CELLS)
@@ -47,7 +47,7 @@ def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
     }
 
 
-def test_model_spread_and_tags_go_with_the_job_and_into_the_words_for_a_terminal(
+def test_model_spread_and_tags_reach_job_and_command(
     server: NotebookServer,
 ) -> None:
     (server.root / "train.py").write_text("print(1)\n")
@@ -64,7 +64,7 @@ def test_model_spread_and_tags_go_with_the_job_and_into_the_words_for_a_terminal
     assert "no such model" in str(said["refusal"] or said["preview"])
 
 
-def test_a_problem_in_a_cell_is_said_before_sending(server: NotebookServer) -> None:
+def test_cell_problem_is_reported_before_sending(server: NotebookServer) -> None:
     cells = body()["cells"]
     cells[3]["source"] = "print(1)\nprint(xx)"
     said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
@@ -84,7 +84,7 @@ def test_a_problem_in_a_cell_is_said_before_sending(server: NotebookServer) -> N
 
 
 def told_of_imports(server: NotebookServer, request: dict[str, Any]) -> dict[str, Any]:
-    """Prepare until something is told: a page waits only 1.5 s for what a Python can import."""
+    """Prepare until a problem is reported; each request waits at most 1.5 s for the imports."""
     for _ in range(40):
         said = made(server.page.post("benchpool/prepare", json=request))
         if said["problems"]:
@@ -92,7 +92,7 @@ def told_of_imports(server: NotebookServer, request: dict[str, Any]) -> dict[str
     return said
 
 
-def test_an_import_that_the_kernels_python_lacks_is_said_before_sending(
+def test_import_missing_in_kernel_is_reported_before_sending(
     server: NotebookServer,
 ) -> None:
     cells = body()["cells"]
@@ -116,14 +116,14 @@ def test_an_import_that_the_kernels_python_lacks_is_said_before_sending(
     assert [each["level"] for each in said["problems"]] == ["warning"]
 
 
-def test_what_can_never_run_is_a_refusal_with_numbers(server: NotebookServer) -> None:
+def test_impossible_request_is_refused_with_numbers(server: NotebookServer) -> None:
     said = made(server.page.post("benchpool/prepare", json=body(gpus=64)))
     refusal = said["refusal"] or said["preview"]
     assert "64" in json.dumps(refusal)
     assert said["preview"] is None or said["preview"]["starts"] == "never"
 
 
-def test_a_script_is_prepared_with_its_files(server: NotebookServer) -> None:
+def test_script_is_prepared_with_its_files(server: NotebookServer) -> None:
     folder = server.root / "exp"
     folder.mkdir(exist_ok=True)
     (folder / "train.py").write_text("import torch\ntorch.save(1, 'x')")
@@ -139,7 +139,7 @@ def test_a_script_is_prepared_with_its_files(server: NotebookServer) -> None:
     assert said["checkpoint"]["text"].startswith("found: torch.save →")
 
 
-def test_without_a_pool_the_dialog_still_says_what_it_knows(lonely: NotebookServer) -> None:
+def test_dialog_works_without_pool(lonely: NotebookServer) -> None:
     said = made(lonely.page.post("benchpool/prepare", json=body()))
     assert said["cells"][1]["included"]
     assert said["refusal"]["code"] == "not-reachable"
@@ -152,9 +152,7 @@ def test_without_a_pool_the_dialog_still_says_what_it_knows(lonely: NotebookServ
 # ------------------------------------------------------------------ send, result
 
 
-def test_cells_are_sent_run_and_their_results_come_back(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_cells_are_sent_run_and_results_return(server: NotebookServer, pool: Served) -> None:
     write_notebook(server.root / "deep" / "book.ipynb", *CELLS)
     key = new_key()
     asked = body(path="deep/book.ipynb", key=key, name="my run")
@@ -177,7 +175,7 @@ def test_cells_are_sent_run_and_their_results_come_back(
     assert (server.root / "deep" / "made").exists()
 
 
-def test_values_that_cells_leave_are_offered_and_listed_with_the_lines_that_read_them(
+def test_kept_values_are_offered_and_listed_with_reading_code(
     server: NotebookServer, pool: Served
 ) -> None:
     write_notebook(server.root / "left.ipynb", "net = {'w': 1}\nother = print")
@@ -197,9 +195,7 @@ def test_values_that_cells_leave_are_offered_and_listed_with_the_lines_that_read
     assert "'a.b' is no name of a value" in refused.json()["error"]["message"]
 
 
-def test_a_notebook_that_is_not_open_is_read_from_its_file(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_closed_notebook_is_read_from_file(server: NotebookServer, pool: Served) -> None:
     write_notebook(server.root / "closed.ipynb", "a = 1", "print('sum', a + 1)")
     asked = body("notebook", "closed.ipynb", cells=None, key=new_key())
     job = made(server.page.post("benchpool/send", json=asked))
@@ -208,9 +204,7 @@ def test_a_notebook_that_is_not_open_is_read_from_its_file(
         assert b"sum 2\n" in client.log(job["id"]).data
 
 
-def test_a_script_runs_in_a_copy_and_what_it_made_comes_back(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_script_runs_in_copy_and_results_return(server: NotebookServer, pool: Served) -> None:
     folder = server.root / "scripts"
     folder.mkdir()
     (folder / "go.py").write_text(
@@ -229,7 +223,7 @@ def test_a_script_runs_in_a_copy_and_what_it_made_comes_back(
     assert not (folder / "new").exists()
 
 
-def test_results_of_others_do_not_exist(server: NotebookServer, pool: Served) -> None:
+def test_results_of_other_users_are_not_found(server: NotebookServer, pool: Served) -> None:
     answer = server.page.get("benchpool/result", params={"job": "a" * 26})
     assert answer.status_code == 404
     assert server.page.get("benchpool/result", params={"job": "../x"}).status_code == 404
@@ -242,7 +236,7 @@ def test_results_of_others_do_not_exist(server: NotebookServer, pool: Served) ->
         *("a" * 300, "RTC:../secret.py", "RTC:/../secret.py", "\ud7ff/" * 500),
     ],
 )
-def test_no_path_leads_out_of_the_servers_folder(server: NotebookServer, path: str) -> None:
+def test_path_outside_server_folder_is_rejected(server: NotebookServer, path: str) -> None:
     secret = server.root.parent / "secret.py"
     secret.write_text("print('secret')")
     for route in ("prepare", "send"):
@@ -256,15 +250,13 @@ def test_no_path_leads_out_of_the_servers_folder(server: NotebookServer, path: s
     "change",
     [{"gpus": 0}, {"gpus": 1.5}, {"gpus": True}, {"unknown": 1}, {"kind": "shell"}, {"cells": [1]}],
 )
-def test_a_body_that_is_not_declared_is_refused(
-    server: NotebookServer, change: dict[str, Any]
-) -> None:
+def test_undeclared_body_is_rejected(server: NotebookServer, change: dict[str, Any]) -> None:
     answer = server.page.post("benchpool/prepare", json=body(**change))
     assert answer.status_code == 422
     assert answer.json()["error"]["code"] == "invalid-input"
 
 
-def test_a_kernel_that_is_not_here_is_named(server: NotebookServer) -> None:
+def test_missing_kernel_is_named(server: NotebookServer) -> None:
     said = made(server.page.post("benchpool/prepare", json=body(kernel_name="ir")))
     assert said["interpreter"] is None
     assert said["problems"][0]["text"] == (
@@ -272,7 +264,7 @@ def test_a_kernel_that_is_not_here_is_named(server: NotebookServer) -> None:
     )
 
 
-def test_a_damaged_notebook_is_named(server: NotebookServer) -> None:
+def test_damaged_notebook_is_named(server: NotebookServer) -> None:
     folder = server.root / "odd"
     folder.mkdir(exist_ok=True)
     (folder / "book.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code"}]}))

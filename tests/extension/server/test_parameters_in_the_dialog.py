@@ -1,4 +1,4 @@
-"""What the dialog learns of parameters, and what it sends of them, with a real pool."""
+"""Parameters in the dialog: offered, checked and sent, with a real pool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from benchpool_support.serving import Served
 pytestmark = pytest.mark.slow
 
 
-def test_fields_are_offered_checked_and_sent(server: NotebookServer, pool: Served) -> None:
+def test_parameter_fields_are_offered_checked_and_sent(
+    server: NotebookServer, pool: Served
+) -> None:
     asked = body()
     asked["cells"][1] |= {"source": "x = 20  # how many", "tags": ["parameters"]}
     asked["cells"][3]["source"] = "y = 1\nprint('sum', x + y)"

@@ -1,4 +1,4 @@
-"""What the dialog says of a sweep, and what becomes of it when it is sent, with a real pool."""
+"""Sweeps in the dialog: previewed and sent, with a real pool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_support.serving import Served
 pytestmark = pytest.mark.slow
 
 
-def test_cells_are_swept_over_their_parameters(server: NotebookServer, pool: Served) -> None:
+def test_cells_are_swept_over_parameters(server: NotebookServer, pool: Served) -> None:
     asked = body()
     asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
     asked["cells"][3]["source"] = "print('x is', x)"
@@ -36,7 +36,7 @@ def test_cells_are_swept_over_their_parameters(server: NotebookServer, pool: Ser
         ]
 
 
-def test_cells_are_sent_as_an_array(server: NotebookServer, pool: Served) -> None:
+def test_cells_are_sent_as_array(server: NotebookServer, pool: Served) -> None:
     asked = body()
     asked["cells"][1]["source"] = 'import os; x = int(os.environ["BENCHPOOL_ARRAY_TASK_ID"])'
     asked["cells"][3]["source"] = "print('task', x)"
@@ -51,7 +51,7 @@ def test_cells_are_sent_as_an_array(server: NotebookServer, pool: Served) -> Non
         assert client.log(first["id"]).data.splitlines()[-1] == b"task 3"
 
 
-def test_a_repeat_with_the_same_key_is_the_same_sweep(server: NotebookServer, pool: Served) -> None:
+def test_repeated_key_returns_same_sweep(server: NotebookServer, pool: Served) -> None:
     asked = body()
     asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
     asked["cells"][3]["source"] = "print(x)"
@@ -74,7 +74,7 @@ def test_a_repeat_with_the_same_key_is_the_same_sweep(server: NotebookServer, po
         ({}, "sweep.values", "Name a value to try"),
     ],
 )
-def test_what_makes_no_sense_is_refused_beside_its_field(
+def test_invalid_sweep_is_refused_with_field(
     server: NotebookServer, sweep: dict[str, object], field: str, words: str
 ) -> None:
     asked = body()
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused_beside_its_field(
     assert words in said["refusal"]["message"]
 
 
-def test_a_script_gets_its_values_as_words(
+def test_script_sweep_passes_values_as_arguments(
     server: NotebookServer, pool: Served, tmp_path: Path
 ) -> None:
     (server.root / "train.py").write_text("import sys; print(sys.argv[1:])")

@@ -1,4 +1,4 @@
-"""Results that their folder cannot take: the page says where they are."""
+"""Results that cannot be written to their folder: the page shows where they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchpool_support.serving import Served
 pytestmark = pytest.mark.slow
 
 
-def test_results_that_cannot_come_here_are_answered_with_their_place_and_fetched_later(
+def test_undelivered_results_are_located_and_fetched_later(
     server: NotebookServer, pool: Served
 ) -> None:
     (server.root / "go.py").write_text("open('new', 'w').write('made')")

@@ -1,4 +1,4 @@
-"""The dialog offers values of the notebook's kernel, and what is sent has them."""
+"""The dialog offers values of the notebook's kernel, and the job receives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CELLS = ("open('ran', 'w')\nx = [20]", "print('got', x)")
 
 
 def asked(kernel: str, **more: Any) -> dict[str, Any]:
-    """Return what the dialog asks of two cells, the first of which took long."""
+    """Return the request of the dialog for two cells, the first of which was slow."""
     run = {"number": 1, "at": 0.0, "seconds": 840.0, "failed": False}
     cells = [
         {
@@ -31,9 +31,7 @@ def asked(kernel: str, **more: Any) -> dict[str, Any]:
     return body(cells=cells, kernel_id=kernel, **more)
 
 
-async def test_a_value_that_took_long_is_chosen_and_goes_along_when_it_is_sent(
-    server: NotebookServer, pool: Served
-) -> None:
+async def test_value_of_slow_cell_is_chosen_and_sent(server: NotebookServer, pool: Served) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "x = [20]")
     await live_kernels.run(server.page, kernel, "x.append('live')")
@@ -56,7 +54,7 @@ async def test_a_value_that_took_long_is_chosen_and_goes_along_when_it_is_sent(
     assert counted == "4\n", "nothing ran for it"
 
 
-async def test_a_value_that_was_sent_is_priced_without_its_upload_until_it_is_another_object(
+async def test_sent_value_is_priced_without_upload_until_replaced(
     server: NotebookServer,
 ) -> None:
     kernel = live_kernels.start(server.page)
@@ -73,7 +71,7 @@ async def test_a_value_that_was_sent_is_priced_without_its_upload_until_it_is_an
     assert "unchanged" not in offered()
 
 
-async def test_what_cannot_go_along_is_refused_with_its_name(server: NotebookServer) -> None:
+async def test_unsendable_value_is_refused_by_name(server: NotebookServer) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "import threading; x = [threading.Lock()]")
     said = prepared(

@@ -1,4 +1,4 @@
-"""What a notebook server knows of its own kernels and terminals, with no browser open."""
+"""Activity of kernels and terminals that a notebook server tracks without a browser."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def nothing_left(server: NotebookServer) -> Any:
 
 
 async def heard_kernel(server: NotebookServer) -> str:
-    """Start a kernel, and run cells until the server has heard of one; return the kernel's id.
+    """Start a kernel, run cells until the server has counted one, and return the kernel's ID.
 
-    The server listens by a connection of its own. What a kernel does in the moment before that
-    stands is not heard, and a page may be faster.
+    The server subscribes to the kernel on its own connection. It misses messages sent before that
+    connection is open, and a page may be faster.
     """
     before, kernel = facts(server)["executions"], live_kernels.start(server.page)
     while facts(server)["executions"] == before:
@@ -44,7 +44,7 @@ async def heard_kernel(server: NotebookServer) -> str:
     return kernel
 
 
-async def test_a_cell_that_runs_is_known_when_the_browser_has_gone(server: NotebookServer) -> None:
+async def test_running_cell_is_tracked_without_browser(server: NotebookServer) -> None:
     kernel = await heard_kernel(server)
     await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
     until(lambda: facts(server)["busy_kernels"] == 1, "the running cell is seen")
@@ -58,9 +58,9 @@ async def test_a_cell_that_runs_is_known_when_the_browser_has_gone(server: Noteb
     assert (quiet["kernels"], quiet["busy_kernels"]) == (1, 0)
 
 
-async def test_a_widget_that_answers_beside_a_cell_does_not_hide_it(server: NotebookServer) -> None:
+async def test_widget_reply_does_not_hide_running_cell(server: NotebookServer) -> None:
     kernel = await heard_kernel(server)
-    # Another request is answered while the cell runs: its end is not the end of the cell.
+    # The reply to another request arrives while the cell runs. It is not the end of the cell.
     beside = """\
 import time
 from IPython import get_ipython
@@ -80,7 +80,7 @@ def states(server: NotebookServer) -> list[str]:
     return [one["execution_state"] for one in server.page.get("api/kernels").json()]
 
 
-async def test_a_kernel_that_is_started_anew_no_longer_runs_its_cell(
+async def test_restarted_kernel_runs_no_cell(
     server: NotebookServer,
 ) -> None:
     kernel = live_kernels.start(server.page)
@@ -91,7 +91,7 @@ async def test_a_kernel_that_is_started_anew_no_longer_runs_its_cell(
     until(lambda: facts(server)["busy_kernels"] == 0, "the new kernel runs nothing")
 
 
-async def test_programs_in_front_and_behind_count_and_a_shell_that_waits_does_not(
+async def test_terminal_programs_count_and_idle_shells_do_not(
     server: NotebookServer,
 ) -> None:
     until(lambda: programs(server) == 0, "nothing runs")
@@ -103,7 +103,7 @@ async def test_programs_in_front_and_behind_count_and_a_shell_that_waits_does_no
     until(lambda: programs(server) == 2, "a program behind")
 
 
-async def test_programs_in_terminals_of_another_server_are_not_counted(
+async def test_terminal_programs_of_other_server_are_not_counted(
     server: NotebookServer, tmp_path: Path
 ) -> None:
     with notebook_server(tmp_path, {}) as other:
@@ -114,7 +114,7 @@ async def test_programs_in_terminals_of_another_server_are_not_counted(
         assert programs(other) == 1
 
 
-async def test_what_goes_on_behind_a_closed_terminal_counts_too(server: NotebookServer) -> None:
+async def test_program_of_closed_terminal_counts(server: NotebookServer) -> None:
     name, _ = await terminals.left_open(
         server.page, "setsid nohup sleep 607 >/dev/null 2>&1 &", "echo hel''lo", until="hello"
     )

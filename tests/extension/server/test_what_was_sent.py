@@ -1,4 +1,4 @@
-"""What a job was sent with, where it failed, and how that differs from what is there now."""
+"""Code that a job was sent with, the place of its failure, and later changes of the code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cells_of(path: Path) -> list[dict[str, Any]]:
 
 
 def ended(server: NotebookServer, job: str) -> dict[str, Any]:
-    """Wait until a job has ended; return it."""
+    """Wait until a job has ended, and return it."""
     found: dict[str, Any] = until(
         lambda: made(server.page.get(f"benchpool/api/v1/jobs/{job}"))["job"],
         f"{job} has ended",
@@ -37,7 +37,7 @@ def ended(server: NotebookServer, job: str) -> dict[str, Any]:
     return found
 
 
-def test_a_failed_cell_is_found_and_what_was_changed_since_is_shown(server: NotebookServer) -> None:
+def test_failed_cell_is_found_with_later_changes(server: NotebookServer) -> None:
     path = server.root / "deep" / "book.ipynb"
     path.parent.mkdir()
     texts = ["rate = 1", "notes = {}\n%pip install x\nprint(notes['a'])", "print('fine')"]
@@ -77,7 +77,7 @@ def test_a_failed_cell_is_found_and_what_was_changed_since_is_shown(server: Note
     assert (said["path"], said["difference"]) == (None, None)
 
 
-def test_a_script_is_found_by_the_file_that_failed(server: NotebookServer) -> None:
+def test_script_is_found_by_failed_file(server: NotebookServer) -> None:
     folder = server.root / "exp"
     folder.mkdir()
     (folder / "train.py").write_text("import part\npart.fit()\n")
@@ -94,9 +94,7 @@ def test_a_script_is_found_by_the_file_that_failed(server: NotebookServer) -> No
     assert said["difference"].splitlines()[-2:] == ["-part.fit()", "+part.fit(1)"]
 
 
-def test_others_who_do_not_see_the_job_do_not_see_its_code(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_code_of_invisible_job_is_hidden(server: NotebookServer, pool: Served) -> None:
     with pool.client("joe") as joe:
         job = joe.submit(JobSubmission(CommandEntry(["true"])))
         assert joe.code(job.id).command == ["true"]
@@ -105,9 +103,7 @@ def test_others_who_do_not_see_the_job_do_not_see_its_code(
         susan.code(job.id)
 
 
-def test_a_file_that_the_log_names_is_found_in_the_folder_it_was_sent_from(
-    server: NotebookServer, pool: Served
-) -> None:
+def test_file_named_in_log_is_found_in_source_folder(server: NotebookServer, pool: Served) -> None:
     folder = server.root / "named"
     (folder / "pkg").mkdir(parents=True)
     (folder / "pkg" / "deep.py").write_text("def f():\n    raise ValueError('here')\n")

@@ -1,4 +1,4 @@
-"""TensorBoard and Trackio in a notebook server: what is shown, and who can open it."""
+"""TensorBoard and Trackio in a notebook server: displayed runs and access."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def events(root: Path, *parts: str) -> Path:
     return folder
 
 
-def test_the_results_of_jobs_and_trials_are_found_wherever_they_were_sent_from(
+def test_event_folders_are_found_in_all_result_folders(
     tmp_path: Path,
 ) -> None:
     here = events(tmp_path, "benchpool-results", "train-abc")
@@ -57,14 +57,14 @@ def test_the_results_of_jobs_and_trials_are_found_wherever_they_were_sent_from(
     }
 
 
-def test_a_large_home_is_looked_at_from_its_root_and_not_to_its_end(tmp_path: Path) -> None:
+def test_home_search_is_breadth_first_and_limited(tmp_path: Path) -> None:
     near = events(tmp_path, "benchpool-results", "near")
     events(tmp_path, *"abcdef", "benchpool-results", "far")
     assert event_folders.found(tmp_path) == {"near": near}
     assert event_folders.found(tmp_path, most=1) == {}
 
 
-def test_links_are_those_of_the_folders_that_are_there_now(tmp_path: Path) -> None:
+def test_links_match_existing_folders(tmp_path: Path) -> None:
     links = tmp_path / "links"
     links.mkdir()
     one, other = events(tmp_path, "one"), events(tmp_path, "other")
@@ -88,7 +88,7 @@ def served(home: Path, libraries: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_tensorboard_is_served_on_a_socket_of_its_user_alone(tmp_path: Path) -> None:
+def test_tensorboard_is_served_on_private_socket(tmp_path: Path) -> None:
     (tmp_path / "tensorboard").mkdir()
     (tmp_path / "tensorboard" / "program.py").write_text(PROGRAM)
     events(tmp_path / "home", "benchpool-results", "train-abc")
@@ -100,11 +100,11 @@ def test_tensorboard_is_served_on_a_socket_of_its_user_alone(tmp_path: Path) -> 
     assert shown == "train-abc,--load_fast=false"
 
 
-def test_what_is_not_installed_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uninstalled_tracker_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "find_spec", lambda name: name == "trackio" or None)
     board, dashboard = entries.tensorboard(), entries.trackio()
     assert [it["launcher_entry"]["enabled"] for it in (board, dashboard)] == [False, True]
     for one in (board, dashboard):
-        # No port of the machine, and a page that is left open is no use of the server.
+        # No TCP port, and an open page does not count as activity of the server.
         assert (one["unix_socket"], one["update_last_activity"]) == (True, False)
         assert Path(one["launcher_entry"]["icon_path"]).is_file()

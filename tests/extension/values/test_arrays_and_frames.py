@@ -1,4 +1,4 @@
-"""Arrays, frames and tensors come back as they were: dtypes, indexes, what they share."""
+"""Arrays, frames and tensors are restored with their dtypes, indexes and sharing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_arrays_keep_dtype_and_shape(
     assert back.tobytes() == array.tobytes()
 
 
-def test_single_numbers_masked_arrays_and_arrays_of_objects_keep_their_kind(tmp_path: Path) -> None:
+def test_scalars_masked_and_object_arrays_keep_kind(tmp_path: Path) -> None:
     shared = [1]
     values = {
         "half": numpy.float16(1.5),
@@ -57,14 +57,14 @@ def test_single_numbers_masked_arrays_and_arrays_of_objects_keep_their_kind(tmp_
     assert back["by_columns"].flags.f_contiguous
 
 
-def test_sparse_matrices_come_back(tmp_path: Path) -> None:
+def test_sparse_matrices_are_restored(tmp_path: Path) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.random(20, 30, density=0.1, format="csr", rng=1)
     assert (round_trip(tmp_path, m=matrix)["m"] != matrix).nnz == 0
 
 
 def frames(pandas: Any) -> dict[str, Any]:
-    """Return frames whose columns and indexes are of many kinds."""
+    """Return frames with columns and indexes of many kinds."""
     days = pandas.date_range("2026-01-01", periods=3, freq="D", tz="Europe/Paris")
     columns = {
         "whole": pandas.array([1, None, 3], dtype="Int64"),
@@ -103,7 +103,7 @@ def test_frames_keep_dtypes_categories_and_index(tmp_path: Path, name: str) -> N
     pandas.testing.assert_frame_equal(back, frame, check_freq=True)
 
 
-def test_series_indexes_and_moments_keep_name_and_frequency(tmp_path: Path) -> None:
+def test_series_indexes_and_timestamps_keep_name_and_frequency(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     days = pandas.date_range("2026-01-01", periods=3, freq="D", name="day")
@@ -125,7 +125,7 @@ def test_series_indexes_and_moments_keep_name_and_frequency(tmp_path: Path) -> N
     assert back["span"] == values["span"]
 
 
-def test_without_arrow_a_frame_says_what_is_missing(
+def test_frame_without_arrow_names_missing_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pandas = pytest.importorskip("pandas")
@@ -136,7 +136,7 @@ def test_without_arrow_a_frame_says_what_is_missing(
 
 
 @pytest.mark.parametrize("safetensors", [True, False], ids=["safetensors", "arrays"])
-def test_tensors_keep_dtype_gradient_and_what_they_share(
+def test_tensors_keep_dtype_gradient_and_sharing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, safetensors: bool
 ) -> None:
     torch = pytest.importorskip("torch")
@@ -161,7 +161,7 @@ def test_tensors_keep_dtype_gradient_and_what_they_share(
     assert back["weight"].requires_grad
 
 
-def test_of_a_model_and_its_optimizer_the_states_come_back(tmp_path: Path) -> None:
+def test_model_and_optimizer_states_are_restored(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     model = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
     model["b"].weight = model["a"].weight

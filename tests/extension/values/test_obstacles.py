@@ -1,4 +1,4 @@
-"""What the dialog says cannot go along is what sending refuses, in the same words."""
+"""The dialog reports the same obstacles as sending, in the same words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST = 1 << 30
 
 
 class Trainer:
-    """What a notebook defines."""
+    """Class of a notebook."""
 
     def __init__(self, **parts: object) -> None:
         self.__dict__.update(parts)
 
 
 def both(tmp_path: Path, value: Any, *, pickle: bool) -> tuple[str | None, str | None]:
-    """Return what a look says of a value, and what sending says."""
+    """Return the obstacle of a value as the dialog and as sending report it."""
     names = sys.modules["__main__"].__dict__
     names["looked_at"] = value
     try:
@@ -52,21 +52,21 @@ def both(tmp_path: Path, value: Any, *, pickle: bool) -> tuple[str | None, str |
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("pickle", [False, True])
-def test_a_look_says_what_sending_says(tmp_path: Path, value: Any, pickle: bool) -> None:
+def test_obstacle_check_agrees_with_sending(tmp_path: Path, value: Any, pickle: bool) -> None:
     if pickle and importlib.util.find_spec("cloudpickle") is None:
         pytest.skip("pickles need cloudpickle")
     looked, sent = both(tmp_path, value, pickle=pickle)
     assert looked == sent
 
 
-def test_a_lock_deep_inside_is_named_at_once_although_pickles_are_not_allowed(
+def test_nested_lock_is_named_even_without_pickles(
     tmp_path: Path,
 ) -> None:
     looked, _ = both(tmp_path, Trainer(parts=[threading.Lock()]), pickle=False)
     assert looked == "looked_at.parts[0] is a lock"
 
 
-def test_arrays_and_frames_go_along_where_their_format_is_there(
+def test_arrays_and_frames_are_sendable_with_their_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")

@@ -1,4 +1,4 @@
-"""Values written into a folder and read again: plain data, arrays, frames, tensors, pickles."""
+"""Values written to a folder and read again: plain data, arrays, frames, tensors, pickles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PLAIN = st.recursive(
 
 
 @given(value=PLAIN)
-def test_plain_values_come_back_equal_and_of_the_same_type(
+def test_plain_values_keep_equality_and_type(
     tmp_path_factory: pytest.TempPathFactory, value: Any
 ) -> None:
     back = round_trip(tmp_path_factory.mktemp("values"), value=value)["value"]
@@ -71,7 +71,7 @@ def exact(value: Any) -> Any:
     return [type(value), repr(value)]
 
 
-def test_kinds_that_only_look_alike_stay_apart(tmp_path: Path) -> None:
+def test_similar_types_are_distinguished(tmp_path: Path) -> None:
     paris = datetime.datetime(2026, 3, 29, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Paris"), fold=1)
     values = {
         "counter": collections.Counter("aab"),
@@ -98,7 +98,7 @@ def test_kinds_that_only_look_alike_stay_apart(tmp_path: Path) -> None:
     assert math.isnan(round_trip(tmp_path / "nan", x=math.nan)["x"])
 
 
-def test_one_object_stays_one_object_also_across_names(tmp_path: Path) -> None:
+def test_shared_object_stays_shared_across_names(tmp_path: Path) -> None:
     shared: list[Any] = [1]
     shared.append(shared)
     back = round_trip(tmp_path, a=shared, b={"again": shared, "other": [1]})
@@ -107,7 +107,7 @@ def test_one_object_stays_one_object_also_across_names(tmp_path: Path) -> None:
     assert back["b"]["other"] is not back["a"]
 
 
-def test_what_cannot_travel_is_named_with_its_place_and_the_rest_travels(tmp_path: Path) -> None:
+def test_unsendable_part_is_located_and_rest_is_written(tmp_path: Path) -> None:
     run = argparse.Namespace(log=[threading.Lock()])
     with (tmp_path / "file").open("w") as file:
         values = {
@@ -127,7 +127,7 @@ def test_what_cannot_travel_is_named_with_its_place_and_the_rest_travels(tmp_pat
     assert len(document["nodes"]) == 1, "what was left out leaves nothing behind"
 
 
-def test_a_value_that_is_too_large_is_left_out_with_the_numbers(tmp_path: Path) -> None:
+def test_too_large_value_is_omitted_with_sizes(tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     tmp_path.mkdir(exist_ok=True)
     writer = DocumentWriter(tmp_path)
@@ -142,7 +142,7 @@ def test_a_value_that_is_too_large_is_left_out_with_the_numbers(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.npy", CONTENTS, DOCUMENT]
 
 
-def test_pickles_are_written_where_that_was_said_and_read_where_that_was_said(
+def test_pickles_are_written_and_read_only_when_allowed(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("cloudpickle")
@@ -164,7 +164,7 @@ def test_pickles_are_written_where_that_was_said_and_read_where_that_was_said(
     assert back["f"]() is back["net"].weights
 
 
-def test_a_document_names_no_file_outside_of_its_folder(tmp_path: Path) -> None:
+def test_document_with_file_outside_folder_is_rejected(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     document = written(tmp_path, {"x": 1 + 2j})
     document["nodes"][0] = {"kind": "numpy", "file": "../../etc/passwd"}

@@ -1,7 +1,7 @@
-"""The site of the story: a release of the chart on two real nodes, and three people at work.
+"""The story's site: a release of the chart on two real nodes, with three users.
 
-One release serves all tests of this folder. A test that breaks something mends it, and one that
-leaves jobs or servers takes the fixture `site`, which takes them away before and after.
+One release serves all tests of this folder. A test that breaks something repairs it. A test that
+leaves jobs or servers takes the fixture `site`, which removes them before and after.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ POOL: dict[str, Any] = {
     ],
     "policy": {"grace_s": 20},
 }
-"""Two GPUs for benches and six for training, of which each project is guaranteed two."""
+"""Pool with two GPUs for benches and six for training; each project has a quota of two."""
 
 HOMES = {"susan": "node-1", "jemma": "node-2"}
-"""Where homes lie. Their notebooks hold a GPU there, so that three are left on each node."""
+"""Nodes of the homes. The owners' notebooks hold a GPU there, which leaves three on each node."""
 
 
 SITE = pytest.StashKey[Site]()
 
 
-# Kept by the run itself: a test that is run again would end a fixture, and the release with it.
+# Kept by the test session: a rerun of a test would end a fixture and the release with it.
 @pytest.fixture(scope="session")
 def installed(
     request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Site:
-    """The installed release; take `site`, which leaves nothing behind from test to test."""
+    """Return the installed release; use `site` for a clean state in each test."""
     stash = request.config.stash
     if SITE not in stash:
         releases.load_images(cluster)
@@ -68,8 +68,9 @@ def installed(
 
 
 def install(cluster: Cluster, release: Release) -> Site:
-    """Install the chart for our three people."""
-    # Small pods: two nodes of this cluster share one machine. The other node may fail alone.
+    """Install the chart for the three users."""
+    # Small pods, because both nodes of this cluster share one machine. The other node may fail
+    # alone.
     notebooks = {"cpu": {"guarantee": 0.05}, "memory": {"guarantee": "128M"}}
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
     parts = dict.fromkeys(("hub", "proxy", "scheduler"), here)
@@ -83,7 +84,7 @@ def install(cluster: Cluster, release: Release) -> Site:
 
 @pytest.fixture
 def site(installed: Site) -> Iterator[Site]:
-    """The site with no job and no server at first, and none in the end."""
+    """Yield the site without jobs and servers; clear it again afterwards."""
     installed.clear()
     yield installed
     installed.clear()
@@ -91,7 +92,7 @@ def site(installed: Site) -> Iterator[Site]:
 
 @pytest.fixture
 def person(installed: Site, browser: Browser) -> Iterator[Callable[[str], Person]]:
-    """Make people with a window each, who know their passwords; the windows close at the end."""
+    """Yield a factory of users with passwords and browser windows, which close at the end."""
 
     def make(name: str) -> Person:
         return windows.opened(Person(browser, installed.url, name, installed.password(name)))

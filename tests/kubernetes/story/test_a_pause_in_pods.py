@@ -1,4 +1,4 @@
-"""A pause of a job in real pods, as it is told in its three moments over HTTP and in a terminal."""
+"""The three phases of a pause in real pods, over HTTP and in a terminal."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ with checkpoint.commit(467) as folder:
     (folder / "weights").write_text("w")
 sys.exit(7)
 """
-"""Saves when it is told to stop, and as soon as the test has seen that it was told."""
+"""Program that saves after a stop request, as soon as the test has seen the request."""
 
 STAYS = "import time; time.sleep(3600)"
 
 
 @pytest.fixture
 def long_grace(site: Site) -> Iterator[None]:
-    """Time to look at the moment in which a job saves."""
+    """Extend the grace period, so that the saving phase can be observed."""
     admin = site.client("admin")
     admin.set_config(ConfigurationEdit([Setting("policy.grace_s", GRACE_S)], "to look at it"))
     yield
@@ -46,7 +46,7 @@ def long_grace(site: Site) -> Iterator[None]:
 
 
 def submit(site: Site, user: str, program: str, gpus: int) -> str:
-    """Send a job, and return its id when it runs."""
+    """Send a job and return its ID."""
     entry = CommandEntry(["python3", "-c", program])
     with site.client(user) as client:
         job = client.submit(JobSubmission(entry=entry, gpus=gpus, name=f"of-{user}")).id
@@ -66,7 +66,7 @@ def reached(site: Site, job: str, stage: str) -> Job:
 
 
 def told(site: Site, job: str) -> tuple[str, str]:
-    """What a terminal says of a job by itself, and in the list of jobs."""
+    """Return a terminal's text for one job: in its details, and in the list of jobs."""
     shown = typed(site, "susan", "show", job)
     listed = typed(site, "susan", "jobs")
     assert (shown.returncode, listed.returncode) == (0, 0), shown.stderr + listed.stderr
@@ -76,15 +76,13 @@ def told(site: Site, job: str) -> tuple[str, str]:
 
 
 def stands_in(row: str, text: str) -> bool:
-    """Say whether a row of the list has a text, or its beginning where the list was cut."""
+    """Return whether a row contains a text, or its beginning where the list cuts it."""
     shown = row.rstrip().removesuffix("…")
     begin = shown.find(text[:12])
     return begin > 0 and (shown[begin:].startswith(text) or text.startswith(shown[begin:]))
 
 
-def test_notice_save_and_return_are_told_alike_over_http_and_in_a_terminal(
-    site: Site, long_grace: None
-) -> None:
+def test_pause_phases_match_over_http_and_terminal(site: Site, long_grace: None) -> None:
     job = submit(site, "susan", STEPS, 3)
     site.wait_job(job, "running", 180)
     mine = submit(site, "joe", STAYS, 2)

@@ -1,4 +1,4 @@
-"""What jobs leave on the scheduler's volume is counted for each user, bounded, and deleted."""
+"""Files of jobs on the scheduler's volume are counted per user, limited and deleted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = ("budgets.results_gib", "budgets.checkpoints_gib")
 
 @pytest.fixture
 def bounded(site: Site) -> Iterator[None]:
-    """One GiB of results and of checkpoints for everybody."""
+    """Limit results and checkpoints of each user to one GiB."""
     admin = site.client("admin")
     admin.set_config(ConfigurationEdit([Setting(key, 1) for key in KEYS], "disks are full"))
     yield
@@ -37,9 +37,9 @@ def bounded(site: Site) -> Iterator[None]:
 
 
 def left(site: Site, part: str, size: int) -> str:
-    """Let a job of joe's leave so many bytes; return its id.
+    """Let a job of joe leave files of this size, in bytes; return the job's ID.
 
-    Results are of a job that has done its work, a checkpoint of one that has not.
+    Results come from a completed job, a checkpoint from an incomplete job.
     """
     folder, code, state = ("OUTPUT", 0, "succeeded")
     if part == "checkpoints":
@@ -53,13 +53,11 @@ def left(site: Site, part: str, size: int) -> str:
 
 
 def held(site: Site) -> dict[str, int]:
-    """What joe's jobs hold, by kind."""
+    """Return the size of the files of joe's jobs by kind, in bytes."""
     return {it.part: it.bytes for it in site.client("joe").quota().files}
 
 
-def test_results_and_checkpoints_on_the_volume_are_counted_bounded_and_deleted(
-    site: Site, bounded: None
-) -> None:
+def test_job_files_are_counted_limited_and_deleted(site: Site, bounded: None) -> None:
     before = held(site)
     both = {"results": 4 * 1024**2, "checkpoints": 8 * 1024**2}
     small, failed = (left(site, part, size) for part, size in both.items())
@@ -82,7 +80,7 @@ def test_results_and_checkpoints_on_the_volume_are_counted_bounded_and_deleted(
     with site.client("susan") as susan:
         susan.submit(again)
 
-    # As it was printed; the other job's files stay.
+    # The command as printed; the other job's files stay.
     done = typed(site, "joe", *command.split()[1:])
     assert done.returncode == 0, done.stderr
     with site.client("joe") as joe:

@@ -1,6 +1,6 @@
-"""Nodes fall silent or are drained, and somebody else's pods take GPUs: jobs go on elsewhere, once.
+"""Silent or drained nodes and foreign pods on GPUs: jobs continue elsewhere, once.
 
-What became of jobs and pods is read from the API server.
+The fate of jobs and pods is read from the API server.
 """
 
 from __future__ import annotations
@@ -40,25 +40,31 @@ FENCED = {
 
 @pytest.fixture
 def record(site: Site) -> Iterator[Record]:
-    """All pods of workers of one test."""
+    """Yield the record of all worker pods of one test."""
     with Record(site.access, site.workspace) as made:
         yield made
 
 
 def submit(site: Site, user: str, *seconds: int, gpus: int = 1, workers: int = 1) -> str:
-    """Send a job whose first, second and later attempts run for so many seconds; return its id."""
+    """Send a job and return its ID.
+
+    The first, second and later attempts run for the given times, in seconds.
+    """
     entry = CommandEntry(["python3", "-c", STEPS, *map(str, seconds)])
     with site.client(user) as client:
         return client.submit(JobSubmission(entry=entry, gpus=gpus, workers=workers)).id
 
 
 def nodes_of(workers: list[Object]) -> list[str]:
-    """Where workers are, by index."""
+    """Return the nodes of the workers, by index."""
     return [str(one["spec"].get("nodeName", "")) for one in workers]
 
 
 def gpus_that_are(site: Site, state: GpuState, count: int) -> None:
-    """Wait until the scheduler has seen this of so many GPUs: it looks every few seconds."""
+    """Wait until the scheduler has seen this number of GPUs in this state.
+
+    The scheduler polls every few seconds.
+    """
 
     def seen() -> bool:
         with site.client("admin") as admin:
@@ -68,7 +74,7 @@ def gpus_that_are(site: Site, state: GpuState, count: int) -> None:
 
 
 def gang_on(site: Site, node: str, *seconds: int) -> tuple[str, list[Object]]:
-    """Start a gang of two workers of which each is on one node; return it with its pods."""
+    """Start a gang of two workers, one of them on this node; return the gang with its pods."""
     other = next(one.name for one in site.cluster.nodes if one.name != node)
     with parts.cordoned(site, other):
         gpus_that_are(site, GpuState.BROKEN, GPUS)
@@ -81,7 +87,7 @@ def gang_on(site: Site, node: str, *seconds: int) -> tuple[str, list[Object]]:
 
 @contextmanager
 def silent(site: Site, node: str) -> Iterator[None]:
-    """Freeze a node's kubelet, and let it go on at the end."""
+    """Freeze a node's kubelet, and resume it at the end."""
     cluster = site.cluster
     kubelet = cluster.node(node).kubelet
     path = f"{kwok_nodes.NODES}/{node}"
@@ -96,7 +102,7 @@ def silent(site: Site, node: str) -> Iterator[None]:
 
 @contextmanager
 def fenced(site: Site, node: str) -> Iterator[None]:
-    """Say of a node that it is switched off, as its administrator does."""
+    """Mark a node as switched off, as its administrator does."""
     path = f"{kwok_nodes.NODES}/{node}"
     taints = site.access.get(path)["spec"].get("taints", [])
     site.access.patch(path, {"spec": {"taints": [*taints, FENCED]}})
@@ -107,7 +113,7 @@ def fenced(site: Site, node: str) -> Iterator[None]:
         site.access.patch(path, {"spec": {"taints": left}})
 
 
-def test_a_gang_on_a_silent_node_comes_back_elsewhere_once_when_the_node_is_known_to_be_off(
+def test_gang_on_silent_node_restarts_once_elsewhere(
     site: Site, record: Record, cluster_use: Use
 ) -> None:
     node = parts.quiet_node(site)
@@ -120,7 +126,7 @@ def test_a_gang_on_a_silent_node_comes_back_elsewhere_once_when_the_node_is_know
                 site.access.wait(
                     parts.path_of(one), lambda it: "deletionTimestamp" in it["metadata"]
                 )
-            # Kubernetes has given them up, but they may run: nothing of theirs begins elsewhere.
+            # Kubernetes has given the pods up, but they may run: no replacement starts elsewhere.
             other = submit(site, "joe", 1)
             site.wait_job(other, "succeeded")
             assert state_of(site.job(gang)) in ("running", "pausing")
@@ -138,7 +144,7 @@ def test_a_gang_on_a_silent_node_comes_back_elsewhere_once_when_the_node_is_know
         assert node not in again
 
 
-def test_a_gang_on_a_drained_node_goes_on_elsewhere_once(site: Site, record: Record) -> None:
+def test_gang_on_drained_node_restarts_once_elsewhere(site: Site, record: Record) -> None:
     node = parts.quiet_node(site)
     gang, _ = gang_on(site, node, 600, 10)
     drain = ["drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout", "120s"]
@@ -154,15 +160,13 @@ def test_a_gang_on_a_drained_node_goes_on_elsewhere_once(site: Site, record: Rec
         subprocess.run(site.cluster.kubectl("uncordon", node), check=True, capture_output=True)
 
 
-def test_gpus_that_a_foreign_pod_takes_are_counted_and_come_back(
-    site: Site, record: Record
-) -> None:
+def test_gpus_of_foreign_pod_are_counted_and_returned(site: Site, record: Record) -> None:
     node = parts.quiet_node(site)
     with pods.space(site.cluster) as elsewhere:
         foreign = pods.python_pod("foreign", pods.WAIT, gpus=3, node=node)
         elsewhere.run(foreign)
         gpus_that_are(site, GpuState.FOREIGN, 3)
-        # Three workers of two GPUs: the other node has room for two of them, this one for none.
+        # Three workers of two GPUs: the other node holds two of them, this node none.
         gang = submit(site, "susan", 5, gpus=2, workers=3)
         site.wait_job(gang, "queued")
         until(

@@ -1,7 +1,7 @@
-"""Parts of the installed release fail while jobs run: no job dies, none is started twice.
+"""Failures of the installed release's parts while jobs run: no job dies or starts twice.
 
-Scheduler, hub and API server are killed or stopped as the kernel would do it; what became of the
-jobs is read from the API server.
+Scheduler, Hub and API server are killed or stopped by signals. The fate of the jobs is read from
+the API server.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from benchpool_support.waiting import until
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 
 LOST_STATUS = 3
-"""By which a scheduler ends that finds itself replaced."""
+"""Exit status of a scheduler that has lost its lease to another replica."""
 AWAY_S = 120
 STEPS = "import sys, time; [time.sleep(0.5) for _ in range(2 * int(sys.argv[1]))]"
 
 
 @pytest.fixture
 def record(site: Site) -> Iterator[Record]:
-    """All pods of workers of one test."""
+    """Yield the record of all worker pods of one test."""
     with Record(site.access, site.workspace) as made:
         yield made
 
 
 def submit(site: Site, user: str, seconds: int) -> str:
-    """Send a job that runs for some seconds, again until it is accepted; return its id."""
+    """Send a job that runs for some seconds, with retries until it is accepted; return its ID."""
     entry = CommandEntry(["python3", "-c", STEPS, str(seconds)])
     with site.client(user, patience_s=150) as client:
         return client.submit(JobSubmission(entry=entry)).id
@@ -52,15 +52,13 @@ def running(site: Site, job: str) -> Object:
 
 
 def ran_once(record: Record, *jobs: str) -> None:
-    """Hold that each job had one attempt, and nothing was there twice."""
+    """Assert that each job had one attempt and nothing ran twice."""
     seen = record.complete()
     assert doubled(seen) == []
     assert {job: attempts(seen)[job] for job in jobs} == dict.fromkeys(jobs, 1)
 
 
-def test_a_scheduler_that_is_killed_or_replaced_costs_no_job_anything(
-    site: Site, record: Record
-) -> None:
+def test_jobs_survive_scheduler_kill_and_replacement(site: Site, record: Record) -> None:
     first = submit(site, "susan", 60)
     pod = running(site, first)
     leader = parts.leader(site)
@@ -78,9 +76,7 @@ def test_a_scheduler_that_is_killed_or_replaced_costs_no_job_anything(
     parts.wait_whole(site, "scheduler", 2)
 
 
-def test_a_leader_that_was_stopped_and_goes_on_starts_nothing_twice(
-    site: Site, record: Record
-) -> None:
+def test_resumed_leader_starts_nothing_twice(site: Site, record: Record) -> None:
     parts.wait_whole(site, "scheduler", 2)
     before = [submit(site, user, 60) for user in ("susan", "joe")]
     for job in before:
@@ -101,14 +97,12 @@ def test_a_leader_that_was_stopped_and_goes_on_starts_nothing_twice(
     parts.wait_whole(site, "scheduler", 2)
 
 
-def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
-    site: Site, record: Record
-) -> None:
+def test_notebooks_and_jobs_survive_hub_kill(site: Site, record: Record) -> None:
     notebook = site.start_notebook("susan", gpus=1)
     first = submit(site, "susan", 40)
     pod = running(site, first)
     (hub,) = parts.pods_of(site, "hub")
-    site.token("joe")  # the Hub makes it
+    site.token("joe")  # created by the Hub
     containers.kill(hub)
     second = submit(site, "joe", 5)
     site.access.wait(parts.path_of(hub), lambda it: parts.restarts(it) > parts.restarts(hub))
@@ -131,14 +125,14 @@ def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
 
 
 def replace_proxy(site: Site, lose: Callable[[Object], object]) -> None:
-    """Lose the proxy's process or pod, and wait until another one is ready."""
+    """Lose the proxy's process or pod, and wait until another is ready."""
     (former,) = parts.pods_of(site, "proxy")
     lose(former)
     until(lambda: parts.is_anew(site, former), "the proxy is there anew")
 
 
-def test_a_proxy_that_is_killed_or_replaced_has_all_its_routes_again_at_once(site: Site) -> None:
-    """The Hub itself looks for lost routes every five minutes."""
+def test_restarted_proxy_gets_all_routes(site: Site) -> None:
+    """The Hub itself checks for lost routes only every five minutes."""
     notebook = site.start_notebook("susan", gpus=1)
     address = f"{site.url}/user/susan/api/status"
     headers = {"Authorization": f"token {site.token('susan')}"}
@@ -162,7 +156,7 @@ def test_a_proxy_that_is_killed_or_replaced_has_all_its_routes_again_at_once(sit
     site.stop_notebook("susan")
 
 
-def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_converges(
+def test_jobs_survive_two_minute_api_server_outage(
     site: Site, record: Record, cluster_use: Use
 ) -> None:
     cluster, access = site.cluster, site.access
@@ -172,12 +166,12 @@ def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_conver
         notebook = site.start_notebook("jemma", gpus=1)
         long, short = submit(site, "susan", 180), submit(site, "joe", 30)
         long_pod, short_pod = running(site, long), running(site, short)
-        # Its controllers go with it: they would take both nodes for lost when it is back, before
-        # these can say a word, and a node is given up here after 8 s instead of 5 min.
+        # The controllers are killed too. Otherwise they would give both nodes up after the restart,
+        # before the nodes can report: the limit here is 8 s instead of 5 min.
         for part in ("kube-controller-manager", "kube-apiserver"):
             cluster.processes.kill(part)
         try:
-            time.sleep(AWAY_S)  # that it is away for so long is what is tested
+            time.sleep(AWAY_S)  # the outage of this length is under test
         finally:
             for part in ("kube-apiserver", "kube-controller-manager"):
                 cluster.plane.restart(part)
@@ -190,7 +184,7 @@ def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_conver
         later = submit(site, "joe", 5)
         assert lives(running(site, long)) == lives(long_pod)
         assert lives(site.notebook("jemma")) == lives(notebook)
-        site.stop_notebook("jemma")  # the Hub hears that its pod is gone, and
+        site.stop_notebook("jemma")  # the Hub notices that its pod is gone, and
         site.start_notebook("jemma", gpus=1)  # that the next one is ready
         for job in (later, long):
             site.wait_job(job, "succeeded")

@@ -1,4 +1,4 @@
-"""The volumes of an installed release are lost, and come back by the commands that are printed."""
+"""Volumes of an installed release are lost and restored by the printed commands."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LOSE = "rm -r /var/lib/benchpool/objects /var/lib/benchpool/scheduler"
 
 
 def in_part(site: Site, part: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a pod of a part."""
+    """Run a command in a pod of a component."""
     pod = parts.pods_of(site, part)[0]["metadata"]["name"]
     words = site.cluster.kubectl("--namespace", site.namespace, "exec", pod, "--", *command)
     return subprocess.run(words, capture_output=True, text=True, timeout=60)
 
 
 def typed(site: Site, folder: Path, *lines: str) -> str:
-    """Type lines into a shell, as they are; return what it said. A failure raises."""
+    """Run lines in a shell without changes; return the output. A failure raises."""
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
     for name in ("kubectl", "helm"):
@@ -54,14 +54,12 @@ def typed(site: Site, folder: Path, *lines: str) -> str:
 
 
 def printed(text: str, pattern: str) -> list[str]:
-    """Find the commands in a text of ours, which stand in backquotes."""
+    """Return the commands in backquotes of a printed text."""
     return re.findall(rf"`({pattern}[^`]*)`", text)
 
 
-def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
-    site: Site, tmp_path: Path
-) -> None:
-    # What a site would miss: a user's token, uploaded code, who did what, who changed which quota.
+def test_lost_volumes_are_restored_by_printed_commands(site: Site, tmp_path: Path) -> None:
+    # Data that a site would miss: a user's token, uploaded code, the audit trail, a quota change.
     entry = CommandEntry(["python3", "-c", "import time; time.sleep(3600)"])
     susan, admin = site.client("susan"), site.client("admin", patience_s=180)
     susan.put_object(SHA256, CODE)
@@ -71,7 +69,7 @@ def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
     admin.set_config(ConfigurationEdit([Setting("projects.joe.quota", 1)], "before the loss"))
     noted = admin.verify_audit()
 
-    # Copies, as `benchpool backup` says they are made.
+    # Copies, created as `benchpool backup` describes.
     with pytest.raises(Refused) as refused:
         admin.backup()
     said = str(refused.value)
@@ -88,7 +86,7 @@ def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
     lost = in_part(site, "scheduler", "sh", "-c", LOSE)
     assert lost.returncode == 0, lost.stderr
 
-    # Putting back, as the release's notes print it.
+    # The restore, as printed by the release's notes.
     (telling,) = printed(said, "helm ")
     notes = typed(site, tmp_path, telling)
     _, _, putting = notes.partition("Put the newest copies back")
@@ -101,7 +99,7 @@ def test_a_spoilt_database_and_an_emptied_volume_come_back_as_it_is_printed(
     parts.wait_whole(site, "scheduler", 2)
     site.wait_ready()
 
-    # The same token, code, trail and version; the job was never touched.
+    # Token, code, trail and version are unchanged; the job was never touched.
     until(lambda: susan.job(job).job.state == "running")
     assert susan.missing_objects([SHA256]).sha256 == []
     trail = admin.verify_audit(noted.last, noted.hash)

@@ -1,7 +1,7 @@
-"""The installed release's scheduler and hub are killed at random moments: no job lost or doubled.
+"""Random kills of the installed release's scheduler and Hub lose or duplicate no job.
 
 As in tests/kubernetes/test_random_kills.py, with the shipped images on real nodes: a kill ends the
-container's process, or deletes the pod without grace. ``BENCHPOOL_KILLS_OF_PODS=20`` makes the
+container's process or deletes the pod without grace. ``BENCHPOOL_KILLS_OF_PODS=20`` produces the
 figure of docs/performance.md.
 """
 
@@ -30,12 +30,12 @@ SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1800 + 60 * KILLS)]
 
 GAP_S = (1.0, 12.0)
-"""Between two kills: shorter than a restart as well as longer."""
+"""Interval between two kills, in seconds; shorter and longer than a restart."""
 PATIENCE_S = 600.0
-"""A container that was killed often is started again after up to five minutes."""
+"""Timeout in seconds; kubelet restarts a frequently killed container after up to five minutes."""
 SLEEP = "import sys, time; time.sleep(float(sys.argv[1]))"
 SHAPES = ((1, 1), (2, 1), (1, 2))
-"""GPUs of each worker, and workers."""
+"""Pairs of GPUs per worker and number of workers."""
 
 
 def submission(chance: random.Random) -> JobSubmission:
@@ -45,7 +45,7 @@ def submission(chance: random.Random) -> JobSubmission:
 
 
 def victim(site: Site, kind: str) -> Object | None:
-    """A pod of a kind whose first container runs now."""
+    """Return a pod of a kind whose first container runs now, or None."""
     found = parts.pods_of(site, "hub" if kind == "hub" else "scheduler")
     if kind != "hub":
         leads = parts.leader_name(site)
@@ -65,12 +65,12 @@ def kill(site: Site, kind: str) -> bool:
         return True
     try:
         containers.kill(pod)
-    except NotReady:  # it waits to be started again
+    except NotReady:  # it waits for its restart
         return False
     return True
 
 
-def test_no_job_is_lost_or_doubled_when_pods_of_scheduler_and_hub_are_killed_at_random(
+def test_random_pod_kills_do_not_lose_or_duplicate_jobs(
     site: Site,
 ) -> None:
     print(f"seed {SEED}")

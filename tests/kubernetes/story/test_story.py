@@ -1,6 +1,6 @@
-"""The story on a cluster: a gang over both nodes borrows, gives back, and ends as if nothing was.
+"""The story on a cluster: a gang over both nodes borrows GPUs, is reclaimed and completes.
 
-What happened is read from the API server, besides what the screens show.
+The course is read from the API server and from the screens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchpool_support.people import Person
 pytestmark = [pytest.mark.kubernetes, pytest.mark.e2e, pytest.mark.timeout(2400)]
 
 TRY, SENT = 6, 7
-"""Cells of the notebook: the one that tries a step, and the one that is sent."""
+"""Cells of the notebook: the cell that tries a step, and the cell that is sent."""
 
 UNINTERRUPTED = 'cd "$(mktemp -d)" && exec python3 -c "$0"'
 GPUS_OF_A_NODE = 4
@@ -32,35 +32,35 @@ COURSE = [*ONCE, "pausing", *ONCE, "succeeded"]
 
 @pytest.fixture
 def jobs(site: Site) -> Iterator[Witness]:
-    """All that the API server says of jobs."""
+    """Yield the API server's history of jobs."""
     with witness(site.access, site.jobs_path) as one:
         yield one
 
 
 @pytest.fixture
 def seen_pods(site: Site) -> Iterator[Witness]:
-    """All that the API server says of pods of notebooks and jobs."""
+    """Yield the API server's history of pods of notebooks and jobs."""
     with witness(site.access, site.space.path("pods")) as one:
         yield one
 
 
 def node_of(pod: Object) -> str:
-    """Where a pod is."""
+    """Return the node of a pod."""
     return str(pod["spec"].get("nodeName", ""))
 
 
 def image_of(pod: Object) -> str:
-    """The digest of what really runs in a pod's own container."""
+    """Return the digest of the image that runs in a pod's own container."""
     return str(pod["status"]["containerStatuses"][0]["imageID"])
 
 
 def holds_gpus(pod: Object) -> bool:
-    """Whether the GPUs of a pod are taken."""
+    """Return whether a pod holds its GPUs."""
     return pod["status"]["phase"] in ("Pending", "Running") and "gone" not in pod
 
 
 def most_gpus(pods: Witness) -> dict[str, int]:
-    """The most GPUs of each node that living pods held at any time."""
+    """Return the highest number of GPUs that living pods ever held on each node."""
     living: dict[str, Object] = {}
     most: dict[str, int] = {}
     for pod in pods.seen:
@@ -73,7 +73,7 @@ def most_gpus(pods: Witness) -> dict[str, int]:
 
 
 def workers_of(pods: Witness, id_: str, attempt: int) -> dict[str, Object]:
-    """The pods that a job's attempt ever had, by name: each as it was seen last."""
+    """Return all pods of a job's attempt by name, each in its last version."""
     wanted = {names.JOB: id_, names.ATTEMPT: str(attempt)}
     return {
         pod["metadata"]["name"]: pod
@@ -82,17 +82,17 @@ def workers_of(pods: Witness, id_: str, attempt: int) -> dict[str, Object]:
     }
 
 
-def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninterrupted_run(
+def test_reclaimed_gang_ends_with_uninterrupted_result(
     site: Site, person: Callable[[str], Person], jobs: Witness, seen_pods: Witness
 ) -> None:
     susan, joe, jemma = person("susan"), person("joe"), person("jemma")
 
-    # Jemma is at work already: her notebook holds a GPU of the node on which her home lies.
+    # Jemma works already: her notebook holds a GPU on the node of her home.
     jemma.log_in()
     jemma.start_server(1)
     assert node_of(site.notebook("jemma")) == "node-2"
 
-    # Susan's click makes a pod, with a GPU by the spawner.
+    # Susan's click creates a pod with a GPU through the spawner.
     susan.log_in()
     susan.open_start_form()
     expect(susan.page.get_by_text("build quota").first).to_be_visible()
@@ -127,14 +127,14 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     susan.expect_state("train", "running")
     expect(susan.page.get_by_text("notified about official Jupyter news")).to_have_count(0)
 
-    # No node has room for both workers: three GPUs are left on each.
+    # Neither node can hold both workers: three GPUs are left on each.
     train = site.job_named("train")["metadata"]["name"]
     workers = site.workers(train)
     assert [node_of(one) for one in workers] in (["node-1", "node-2"], ["node-2", "node-1"])
     assert [gpus_of(one) for one in workers] == [2, 2]
     assert {image_of(one) for one in workers} == {image_of(notebook)}
 
-    # Both logs are in the panel, while they grow; each worker has GPUs of its own.
+    # Both growing logs are in the panel; each worker has different GPUs.
     details = susan.open_row("train")
     says(details, re.compile(r"worker 0 of 2 on GPU-[^,]+,GPU-"))
     details.get_by_label("Worker").select_option("1")
@@ -142,7 +142,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     susan.look("cluster-gang-over-both-nodes")
     details.get_by_label("Worker").select_option("0")
 
-    # Joe has no GPU on the bench and two in the pool. They are free: one on each node.
+    # Joe has no GPU on the bench and two in the pool. They are free, one on each node.
     joe.log_in()
     joe.start_server(0)
     assert gpus_of(site.notebook("joe")) == 0
@@ -152,7 +152,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     joe.expect_state("use_two", "running")
     assert state_of(site.job(train)) == "running"
 
-    # Jemma asks for what is guaranteed to her: the whole gang of Susan makes room.
+    # Jemma claims her guaranteed quota: Susan's whole gang is preempted.
     site.write_file("jemma", "use_two.py", small_network.SCRIPT)
     jemma.open_panel()
     send_script(jemma, "use_two.py", workers=1, gpus=2)
@@ -168,7 +168,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     susan.run_cell(TRY)
     expect(susan.cell(TRY).locator(".jp-InputPrompt")).to_have_text(f"[{TRY + 1}]:")
 
-    # Room returns; the gang resumes from its checkpoint by itself and ends.
+    # GPUs become free; the gang resumes from its checkpoint automatically and completes.
     jemma.cancel("use_two")
     susan.expect_state("train", "succeeded")
     details = susan.open_row("train")
@@ -179,7 +179,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     susan.look("cluster-finished")
     joe.expect_state("use_two", "running")
 
-    # What it left came back into the notebook's folder, and the executed copy opens from there.
+    # Its files are back in the notebook's folder, and the executed copy opens from there.
     susan.open_executed_copy(details)
     susan.scroll_to(susan.notebook.locator(".jp-OutputArea-output", has_text=expected))
     susan.look("cluster-executed-copy")
@@ -187,7 +187,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     left = {one["name"] for one in site.read_file("susan", results["path"])["content"]}
     assert {f"{results['name']}.ipynb", "weights.json"} <= left
 
-    # The same from the API server.
+    # The same facts from the API server.
     done = site.wait_job(train, "succeeded")["status"]
     assert [one for one in jobs.course(train, state_of) if one] == COURSE
     told = jobs.wait(lambda one: bool(wish_of(one)), "the notice")
@@ -203,17 +203,17 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
 
 
 def says(place: Locator, words: str | re.Pattern[str]) -> None:
-    """Wait until a place of the screen shows some words: logs come from another machine."""
+    """Wait until an element shows some words; logs come from another machine."""
     expect(place).to_contain_text(words, timeout=PATIENCE_MS)
 
 
 def wish_of(job: Object) -> dict[str, Any]:
-    """Why a job's workers were told to stop, if they were."""
+    """Return the stop request of a job's workers, or an empty dictionary."""
     return dict(job.get("status", {}).get("wish") or {})
 
 
 def send_script(who: Person, name: str, *, workers: int, gpus: int) -> None:
-    """Send a script from the file browser's menu to several workers."""
+    """Send a script with several workers from the file browser's menu."""
     who.open_file_dialog(name)
     who.choose_workers(workers)
     who.choose_gpus(gpus)

@@ -1,7 +1,7 @@
-"""A user tries to get GPUs, or others' jobs, past the scheduler of an installed release: in vain.
+"""A user cannot get GPUs or other users' jobs past the scheduler of an installed release.
 
-The rules themselves are tested door by door in tests/helm; here they stand as the chart installs
-them, while a notebook and jobs run, and what became of it is read from the API server.
+The single rules are tested in tests/helm. Here the installed chart applies them while a notebook
+and jobs run, and the outcome is read from the API server.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ except OSError as away:
 
 @pytest.fixture
 def susan(site: Site) -> Iterator[Caller]:
-    """Susan with kubectl, and the role that an administrator may hand out: `edit`."""
+    """Yield susan with kubectl and the role that an administrator may grant: `edit`."""
     path = f"/apis/{RBAC}/v1/namespaces/{site.workspace}/rolebindings"
     binding = {
         "apiVersion": f"{RBAC}/v1",
@@ -79,12 +79,12 @@ def job(user: str) -> Manifest:
 
 
 def refused(answer: httpx.Response) -> str:
-    """Hold that a call was forbidden, and return in which words."""
+    """Assert that a call was forbidden, and return the message."""
     assert answer.status_code == 403, answer.text
     return str(answer.json()["message"])
 
 
-def test_a_notebook_has_no_rights_on_the_api_server(site: Site) -> None:
+def test_notebook_has_no_api_server_rights(site: Site) -> None:
     notebook = site.start_notebook("susan", gpus=1)
     assert notebook["spec"]["automountServiceAccountToken"] is False
     folder = "/var/run/secrets/kubernetes.io"
@@ -95,9 +95,7 @@ def test_a_notebook_has_no_rights_on_the_api_server(site: Site) -> None:
     assert said in (["away"], ["refused", "401"], ["refused", "403"])
 
 
-def test_a_user_who_may_edit_the_namespace_gets_no_gpu_past_the_scheduler(
-    site: Site, susan: Caller
-) -> None:
+def test_namespace_editor_cannot_bypass_scheduler(site: Site, susan: Caller) -> None:
     with site.client("joe") as joe:
         theirs = joe.submit(JobSubmission(entry=CommandEntry(["sleep", "600"]))).id
     site.wait_job(theirs, "running")
@@ -120,7 +118,7 @@ def test_a_user_who_may_edit_the_namespace_gets_no_gpu_past_the_scheduler(
     }
     path = f"/apis/apps/v1/namespaces/{site.workspace}/deployments"
     assert "benchpool [" in refused(susan.call("POST", path, deployment))
-    # Quotas, leases and what the scheduler says of jobs are not hers either.
+    # She cannot change quotas, leases or the scheduler's status of jobs either.
     more = {"spec": {"quota": 8}}
     refused(susan.call("PATCH", f"{JOBS}/projects/susan", more, "merge"))
     ended = {"status": {"state": "cancelled"}}
@@ -130,7 +128,7 @@ def test_a_user_who_may_edit_the_namespace_gets_no_gpu_past_the_scheduler(
     about = {"apiVersion": names.API_VERSION, "kind": "BuildLease", "metadata": {"name": "mine"}}
     path = f"{JOBS}/namespaces/{site.workspace}/buildleases"
     refused(susan.call("POST", path, about | lease))
-    # What runs is what ran, and every GPU is held by a pod of the scheduler's.
+    # The same pods still run, and every GPU is held by a pod of the scheduler.
     (now,) = site.workers(theirs)
     assert (state_of(site.job(theirs)), lives(now)) == ("running", lives(worker))
     living = "fieldSelector=status.phase!=Succeeded,status.phase!=Failed"

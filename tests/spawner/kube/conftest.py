@@ -1,7 +1,7 @@
-"""A real API server with nodes of kwok, a real scheduler service, and a real Hub of each version.
+"""A real API server with kwok nodes, a real scheduler service and a real Hub of each version.
 
-Placing is the runtime's part and not tested here: ``Admitter`` gives gated pods the node of their
-lease, as the runtime does.
+Placement belongs to the runtime and is not tested here. ``Admitter`` gives gated pods the node of
+their lease, as the runtime does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ policy: {grace_s: 1}
 
 
 def devices() -> tuple[Device, ...]:
-    """Four GPUs on each node, and two slices on the second."""
+    """Return four GPUs on each node and two slices on the second node."""
     gpus = [
         Device(slot(node, i), i, "A100" if node == "gpu-1" else "H100", node, 81920, True)
         for node in NODES
@@ -59,7 +59,7 @@ def devices() -> tuple[Device, ...]:
 
 @dataclass
 class Scheduler:
-    """The scheduler's service; it may be away for a while."""
+    """The scheduler's service, which can be stopped for a while."""
 
     folder: Path
     service: Served | None = None
@@ -68,7 +68,7 @@ class Scheduler:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Serve, at the same address as before."""
+        """Serve at the same address as before."""
         self.runtime = ScriptedRuntime(devices())
         self.runtime.facts = tuple(NodeFacts(name, labels={"pool": name}) for name in NODES)
         self.service = self._stack.enter_context(
@@ -77,13 +77,13 @@ class Scheduler:
         self.service.identity.people = {**PEOPLE, TOKEN: PEOPLE["hub"]}
 
     def stop(self) -> None:
-        """Be away."""
+        """Stop serving."""
         self._stack.close()
         self.service = None
 
     @property
     def url(self) -> str:
-        """Return where it is."""
+        """Return the address of the service."""
         return f"http://127.0.0.1:{self.port}/services/benchpool"
 
     def leases(self, user: str) -> list[list[str]]:
@@ -94,7 +94,7 @@ class Scheduler:
 
 @dataclass
 class Admitter:
-    """Pins gated notebooks to the node of their lease and opens the gate."""
+    """Thread that pins gated notebooks to the node of their lease and opens the gate."""
 
     access: Access
     scheduler: Scheduler
@@ -102,13 +102,13 @@ class Admitter:
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """Look until it is told to end."""
+        """Admit pods until the end is requested."""
         while not self._ended.wait(0.1):
             if self.open.is_set() and self.scheduler.service is not None:
                 self._look()
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop admitting pods."""
         self._ended.set()
 
     def _look(self) -> None:
@@ -138,7 +138,10 @@ class Admitter:
 
 @pytest.fixture(scope="module")
 def access(control_plane: ControlPlane) -> Iterator[Access]:
-    """The API server, with two nodes of GPUs; they go again, since others count its nodes."""
+    """Yield the API server with two GPU nodes.
+
+    The nodes are removed afterwards, because other tests count the nodes.
+    """
     found = control_plane.access
     for name in NODES:
         kwok_nodes.add(found, name, gpus=4, labels={"pool": name})
@@ -154,7 +157,7 @@ def access(control_plane: ControlPlane) -> Iterator[Access]:
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    """The scheduler's service."""
+    """Yield the scheduler's service."""
     made = Scheduler(tmp_path_factory.mktemp("scheduler"))
     made.start()
     yield made
@@ -163,7 +166,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
 
 @pytest.fixture(scope="module")
 def admitter(access: Access, scheduler: Scheduler) -> Iterator[Admitter]:
-    """What admits pods; it is at work unless a test says otherwise."""
+    """Yield the admitter of pods; it runs unless a test closes it."""
     made = Admitter(access, scheduler)
     made.open.set()
     thread = threading.Thread(target=made.run, daemon=True)
@@ -181,7 +184,7 @@ def hub(
     scheduler: Scheduler,
     admitter: Admitter,
 ) -> Iterator[KubeHub]:
-    """A Hub of each line, in a namespace of its own; modules may add ``CONFIG``."""
+    """Yield a Hub of each release line in its own namespace; modules may add ``CONFIG``."""
     version = None if request.param == "6.1" else request.param
     folder = tmp_path_factory.mktemp("hub")
     namespace = f"hub-{request.param.replace('.', '-')}-{folder.name[-1]}-{id(folder) % 10000}"
@@ -204,7 +207,7 @@ def hub(
 
 @pytest.fixture
 def full(hub: KubeHub, scheduler: Scheduler) -> Iterator[None]:
-    """All eight GPUs are held by one server after the other of the king's."""
+    """Let servers of the user king hold all eight GPUs."""
     hub.add_user("king")
     for i in range(2):
         hub.ask_server("king", f"s{i}", gpus=4)

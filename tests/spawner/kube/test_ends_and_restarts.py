@@ -1,4 +1,4 @@
-"""A lease ends when its server does, however it ends; restarts lose neither servers nor GPUs."""
+"""A lease ends with its server in every case; restarts lose neither servers nor GPUs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pods(access: Access, hub: KubeHub, user: str) -> list[dict[str, Any]]:
     return [pod for pod in found if pod["metadata"]["annotations"][name] == user]
 
 
-def test_a_pod_that_is_never_admitted_is_told_in_words_and_given_back(
+def test_unadmitted_pod_times_out_and_releases_gpus(
     hub: KubeHub, access: Access, scheduler: Any, admitter: Any
 ) -> None:
     hub.add_user("ann")
@@ -50,7 +50,7 @@ def test_a_pod_that_is_never_admitted_is_told_in_words_and_given_back(
         admitter.open.set()
 
 
-def test_a_start_that_is_cancelled_gives_its_gpus_back(
+def test_cancelled_start_releases_gpus(
     hub: KubeHub, access: Access, scheduler: Any, admitter: Any
 ) -> None:
     hub.add_user("bob")
@@ -65,9 +65,7 @@ def test_a_start_that_is_cancelled_gives_its_gpus_back(
         admitter.open.set()
 
 
-def test_a_start_that_fails_gives_its_gpus_back(
-    hub: KubeHub, access: Access, scheduler: Any
-) -> None:
+def test_failed_start_releases_gpus(hub: KubeHub, access: Access, scheduler: Any) -> None:
     hub.add_user("kim")
     hub.ask_server("kim", gpus=1)
     hub.wait_gone("kim")
@@ -75,7 +73,7 @@ def test_a_start_that_fails_gives_its_gpus_back(
     assert pods(access, hub, "kim") == []
 
 
-def test_a_server_that_never_answers_gives_its_gpus_back(hub: KubeHub, scheduler: Any) -> None:
+def test_unresponsive_server_releases_gpus(hub: KubeHub, scheduler: Any) -> None:
     hub.add_user("lea")
     hub.notebooks.answers = False
     try:
@@ -86,9 +84,7 @@ def test_a_server_that_never_answers_gives_its_gpus_back(hub: KubeHub, scheduler
     hub.until(lambda: scheduler.leases("lea") == [])
 
 
-def test_a_pod_that_somebody_deletes_gives_its_gpus_back(
-    hub: KubeHub, access: Access, scheduler: Any
-) -> None:
+def test_deleted_pod_releases_gpus(hub: KubeHub, access: Access, scheduler: Any) -> None:
     hub.add_user("max")
     hub.ask_server("max", gpus=2)
     hub.wait_ready("max")
@@ -98,7 +94,7 @@ def test_a_pod_that_somebody_deletes_gives_its_gpus_back(
     hub.wait_gone("max")
 
 
-def test_a_server_runs_on_while_hub_and_scheduler_are_killed_and_come_back(
+def test_server_survives_restart_of_hub_and_scheduler(
     hub: KubeHub, access: Access, scheduler: Any
 ) -> None:
     hub.add_user("ned")
@@ -118,7 +114,7 @@ def test_a_server_runs_on_while_hub_and_scheduler_are_killed_and_come_back(
     hub.until(lambda: scheduler.leases("ned") == [])
 
 
-def test_a_start_in_whose_middle_the_hub_was_killed_leaves_nothing_behind(
+def test_start_interrupted_by_hub_kill_is_cleaned_up(
     hub: KubeHub, access: Access, scheduler: Any, admitter: Any
 ) -> None:
     hub.add_user("oda")

@@ -1,4 +1,4 @@
-"""No server has GPUs that were not leased; every refusal is a sentence, and never ends the Hub."""
+"""No server gets unleased GPUs; every refusal has a message and never ends the Hub."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ c.KubeSpawner.profile_list = [
 
 
 def said(hub: KubeHub, user: str, **options: Any) -> tuple[int, str]:
-    """Ask for a server that is refused; return status and sentence.
+    """Request a server that is refused; return status and message.
 
-    A Hub that waits for no start says first that it begins, and the sentence in its progress.
+    A Hub that does not wait for the start first reports a beginning start. The message is then in
+    its progress.
     """
     answer = hub.ask_server(user, **options)
     if answer.is_success:
@@ -100,7 +101,7 @@ def limits(pod: dict[str, Any]) -> dict[str, str]:
         ("staff", "No such profile: staff"),
     ],
 )
-def test_no_profile_hook_or_container_gets_a_gpu_past_the_lease(
+def test_unleased_gpu_in_profile_is_rejected(
     hub: KubeHub, access: Access, scheduler: Any, profile: str, words: str
 ) -> None:
     hub.add_user("eve")
@@ -112,9 +113,7 @@ def test_no_profile_hook_or_container_gets_a_gpu_past_the_lease(
     assert pods_of(access, hub, "eve") == []
 
 
-def test_a_refusal_over_quota_names_numbers_and_leaves_the_hub_alive(
-    hub: KubeHub, scheduler: Any
-) -> None:
+def test_repeated_quota_refusals_do_not_stop_hub(hub: KubeHub, scheduler: Any) -> None:
     hub.add_user("ben")
     for _ in range(7):
         status, sentence = said(hub, "ben", gpus=3)
@@ -125,16 +124,14 @@ def test_a_refusal_over_quota_names_numbers_and_leaves_the_hub_alive(
     assert scheduler.leases("ben") == []
 
 
-def test_a_choice_that_contradicts_the_profile_is_refused(hub: KubeHub) -> None:
+def test_choice_contradicting_profile_is_rejected(hub: KubeHub) -> None:
     hub.add_user("cleo")
     _, sentence = said(hub, "cleo", profile="one", gpus=2)
     assert "This profile has 1 GPU, and 2 were asked for" in sentence
     hub.wait_gone("cleo")
 
 
-def test_of_six_servers_at_once_two_start_on_a_quota_of_two(
-    hub: KubeHub, access: Access, scheduler: Any
-) -> None:
+def test_concurrent_starts_respect_quota(hub: KubeHub, access: Access, scheduler: Any) -> None:
     hub.add_user("six")
     with ThreadPoolExecutor(6) as people:
         asks = [
@@ -142,7 +139,7 @@ def test_of_six_servers_at_once_two_start_on_a_quota_of_two(
             for i in range(6)
         ]
         answers = [ask.result() for ask in asks]
-    assert {answer.status_code for answer in answers} <= {201, 202, 409}  # some come to it later
+    assert {answer.status_code for answer in answers} <= {201, 202, 409}  # some arrive later
     hub.until(lambda: len(scheduler.leases("six")) == 2)
     names = [f"s{i}" for i in range(6)]
     hub.until(lambda: sum(bool((s := hub.server("six", n)) and s["ready"]) for n in names) == 2)
@@ -165,7 +162,7 @@ def test_of_six_servers_at_once_two_start_on_a_quota_of_two(
         ("slice", {}, {"nvidia.com/mig-1g.10gb": "1"}, "gpu-2"),
     ],
 )
-def test_profiles_say_numbers_models_slices_and_nodes(
+def test_profiles_set_gpus_models_slices_and_nodes(
     hub: KubeHub,
     access: Access,
     scheduler: Any,
@@ -186,7 +183,7 @@ def test_profiles_say_numbers_models_slices_and_nodes(
     hub.until(lambda: scheduler.leases("pia") == [])
 
 
-def test_a_profile_of_a_group_is_open_to_its_members(hub: KubeHub) -> None:
+def test_group_profile_is_open_to_members(hub: KubeHub) -> None:
     hub.add_user("stan", groups=["staff"])
     hub.ask_server("stan", profile="staff")
     hub.wait_ready("stan")
@@ -194,9 +191,7 @@ def test_a_profile_of_a_group_is_open_to_its_members(hub: KubeHub) -> None:
     hub.wait_gone("stan")
 
 
-def test_a_quota_of_the_cluster_is_told_in_words(
-    hub: KubeHub, access: Access, scheduler: Any
-) -> None:
+def test_cluster_quota_refusal_is_explained(hub: KubeHub, access: Access, scheduler: Any) -> None:
     hub.add_user("quentin")
     path = f"/api/v1/namespaces/{hub.namespace}/resourcequotas"
     spec = {"hard": {f"requests.{GPU_RESOURCE}": "0"}}

@@ -1,4 +1,4 @@
-"""Servers as pods under a real Hub: their GPUs are leased, gated, and given back in every way."""
+"""Servers as pods under a real Hub: their GPUs are leased, gated and released."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def env(pod: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one.get("value", "") for one in notebook(pod)["env"]}
 
 
-def test_a_server_with_gpus_holds_a_lease_from_its_start_to_its_end(
+def test_gpu_server_holds_lease_until_stop(
     hub: KubeHub, access: Access, scheduler: Any, admitter: Any
 ) -> None:
     hub.add_user("susan")
-    admitter.open.clear()  # so that its steps can be heard before it is ready
+    admitter.open.clear()  # so that the progress can be read before the server is ready
     assert hub.ask_server("susan", gpus=2).status_code == 202
     progress = hub.progress("susan")
     steps = [next(progress)]
@@ -62,9 +62,7 @@ def test_a_server_with_gpus_holds_a_lease_from_its_start_to_its_end(
     assert "susan" not in pods(access, hub)
 
 
-def test_a_server_without_gpus_has_no_gate_and_sees_none(
-    hub: KubeHub, access: Access, scheduler: Any
-) -> None:
+def test_server_without_gpus_has_no_gate(hub: KubeHub, access: Access, scheduler: Any) -> None:
     hub.add_user("joe")
     hub.ask_server("joe")
     hub.wait_ready("joe")

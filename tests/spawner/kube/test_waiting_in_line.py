@@ -1,4 +1,4 @@
-"""Where GPUs are lent or promised to more people, a start waits in line, by a real Hub."""
+"""Starts on a real Hub wait in the queue while GPUs are lent or overbooked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ c.Spawner.start_timeout = 10
 
 
 def waiting(hub: KubeHub, user: str) -> dict[str, Any]:
-    """Return the first step of a start that says its place in line."""
+    """Return the first progress step that contains the queue position."""
 
     def look() -> dict[str, Any] | None:
         return next((step for step in hub.progress(user) if "queue" in step), None)
@@ -33,9 +33,7 @@ def waiting(hub: KubeHub, user: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("full")
-def test_a_start_waits_for_its_turn_longer_than_the_start_timeout_and_is_told_its_place(
-    hub: KubeHub, scheduler: Any
-) -> None:
+def test_queued_start_outlasts_timeout_and_shows_position(hub: KubeHub, scheduler: Any) -> None:
     for user in ("amy", "bea"):
         hub.add_user(user)
         assert hub.ask_server(user, gpus=2).status_code == 202
@@ -60,7 +58,7 @@ def test_a_start_waits_for_its_turn_longer_than_the_start_timeout_and_is_told_it
 
 
 def _seconds(hub: KubeHub, user: str) -> float:
-    """Return how long a start has been pending."""
+    """Return how long a start has been pending, in seconds."""
     found = hub.api("GET", f"users/{user}?include_stopped_servers").json()["servers"][""]
     assert found["pending"] == "spawn"
     started = datetime.fromisoformat(found["started"])
@@ -68,7 +66,7 @@ def _seconds(hub: KubeHub, user: str) -> float:
 
 
 @pytest.mark.usefixtures("full")
-def test_who_cancels_leaves_the_line_at_once(hub: KubeHub, scheduler: Any) -> None:
+def test_cancelled_start_leaves_queue(hub: KubeHub, scheduler: Any) -> None:
     for user in ("cat", "dan"):
         hub.add_user(user)
         hub.ask_server(user, gpus=2)
@@ -83,9 +81,7 @@ def test_who_cancels_leaves_the_line_at_once(hub: KubeHub, scheduler: Any) -> No
 
 
 @pytest.mark.usefixtures("full")
-def test_a_user_may_start_without_gpu_meanwhile_or_be_told_at_once(
-    hub: KubeHub, scheduler: Any
-) -> None:
+def test_busy_choice_starts_without_gpu_or_refuses(hub: KubeHub, scheduler: Any) -> None:
     hub.add_user("flo")
     hub.ask_server("flo", gpus=2, when_busy="start-without-gpu")
     hub.wait_ready("flo")
@@ -94,7 +90,7 @@ def test_a_user_may_start_without_gpu_meanwhile_or_be_told_at_once(
     hub.wait_gone("flo")
     answer = hub.ask_server("flo", gpus=2, when_busy="refuse")
     if answer.status_code == 202:
-        # The Hub has no progress to tell while it clears up after a start that failed.
+        # The Hub has no progress while it cleans up after a failed start.
         sentence = hub.until(lambda: list(hub.progress("flo")))[-1]["message"]
     else:
         assert answer.status_code == 503
@@ -105,7 +101,7 @@ def test_a_user_may_start_without_gpu_meanwhile_or_be_told_at_once(
 
 
 @pytest.mark.usefixtures("full")
-def test_a_scheduler_that_is_restarted_keeps_the_places(hub: KubeHub, scheduler: Any) -> None:
+def test_scheduler_restart_keeps_queue_positions(hub: KubeHub, scheduler: Any) -> None:
     for user in ("gil", "hal"):
         hub.add_user(user)
         hub.ask_server(user, gpus=2)
@@ -123,16 +119,14 @@ def test_a_scheduler_that_is_restarted_keeps_the_places(hub: KubeHub, scheduler:
 
 
 @pytest.mark.usefixtures("full")
-def test_a_hub_that_is_killed_and_comes_back_gives_the_same_places_to_who_asks_again(
-    hub: KubeHub, scheduler: Any
-) -> None:
+def test_hub_restart_keeps_queue_positions(hub: KubeHub, scheduler: Any) -> None:
     for user in ("kay", "leo"):
         hub.add_user(user)
         hub.ask_server(user, gpus=2)
         waiting(hub, user)
     hub.stop(signal.SIGKILL)
     hub.start()
-    for user in ("leo", "kay"):  # the second comes back first
+    for user in ("leo", "kay"):  # the second user starts first
         assert hub.server(user) is None
         hub.ask_server(user, gpus=2)
         waiting(hub, user)
@@ -147,7 +141,7 @@ def test_a_hub_that_is_killed_and_comes_back_gives_the_same_places_to_who_asks_a
 
 
 @pytest.mark.usefixtures("full")
-def test_gpus_that_came_free_while_the_hub_was_away_go_to_who_waited_and_starts_again(
+def test_gpus_freed_during_hub_restart_go_to_queued_user(
     hub: KubeHub, scheduler: Any, access: Access
 ) -> None:
     hub.add_user("max")
@@ -161,7 +155,7 @@ def test_gpus_that_came_free_while_the_hub_was_away_go_to_who_waited_and_starts_
     service, root = scheduler.service, PEOPLE["root"]
     freed = next(one for one in service.pool.benches.leases(root, "king") if one.server == "s0")
     service.do(service.pool.benches.release(PEOPLE["hub"], freed.id))
-    # Its turn has come, and nobody is there to hear of it.
+    # It reaches the front of the queue while no Hub is running.
     hub.until(lambda: scheduler.leases("max") != [])
     hub.start()
     hub.ask_server("max", gpus=2)
@@ -173,7 +167,10 @@ def test_gpus_that_came_free_while_the_hub_was_away_go_to_who_waited_and_starts_
 
 
 def _last_place(hub: KubeHub, user: str) -> tuple[int, int]:
-    """Return the newest place in line; the stream ends with the start, so it is read in part."""
+    """Return the newest queue position and queue length.
+
+    The progress stream ends only with the start, so only a part of it is read.
+    """
     place = (0, 0)
     for step in hub.progress(user):
         if "queue" in step:
@@ -183,8 +180,8 @@ def _last_place(hub: KubeHub, user: str) -> tuple[int, int]:
     return place
 
 
-def test_lent_gpus_come_back_when_their_owner_starts_a_server(hub: KubeHub, scheduler: Any) -> None:
-    # The pool of these tests sets all GPUs aside for benches and lends them.
+def test_server_start_reclaims_lent_gpus(hub: KubeHub, scheduler: Any) -> None:
+    # The pool of these tests reserves all GPUs for benches and lends them.
     job = JobSubmission(entry=CommandEntry(["sleep", "1000"]), gpus=4, workers=2)
     service, joe = scheduler.service, PEOPLE["joe"]
     assert service.pool.benches.leases(PEOPLE["root"]) == []

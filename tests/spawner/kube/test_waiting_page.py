@@ -1,4 +1,4 @@
-"""The page of a start that waits in line, in a real browser: where one stands, and the way out."""
+"""The page of a queued start in a real browser: the position and the alternative."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.e2e]
 
 
 async def log_in(page: Page, hub: KubeHub, user: str) -> None:
-    """Log a user in at the Hub's form."""
+    """Log a user in through the Hub's form."""
     await page.goto(f"{hub.url}/hub/login?next=%2Fhub%2Fhome")
     await page.fill("#username_input", user)
     await page.fill("#password_input", "any")
@@ -25,7 +25,7 @@ async def log_in(page: Page, hub: KubeHub, user: str) -> None:
 
 
 @pytest.mark.usefixtures("full")
-async def test_who_waits_sees_the_place_and_may_start_without_a_gpu(
+async def test_waiting_page_shows_position_and_offers_start_without_gpu(
     hub: KubeHub, scheduler: Any
 ) -> None:
     async with chromium() as browser:

@@ -1,4 +1,4 @@
-"""Hub, scheduler, API server and kube-scheduler as they are: notebooks from click to end."""
+"""Notebooks from click to end on a real Hub, scheduler, API server and kube-scheduler."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Lab:
         self.replica = _scheduler(self.site, self.replica.port)
 
     def leases(self, user: str) -> list[dict[str, Any]]:
-        """Return the leases of a user as the API server has them."""
+        """Return the leases of a user from the API server."""
         path = f"/apis/benchpool.io/v1/namespaces/{self.hub.namespace}/buildleases"
         found = self.access.get(path)["items"]
         return [lease for lease in found if lease["spec"]["user"] == user]
@@ -82,7 +82,7 @@ def _scheduler(site: Site, port: int) -> Replica:
 def lab(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, access: Access
 ) -> Iterator[Lab]:
-    """A Hub of each line with a scheduler of its own."""
+    """Yield a Hub of each release line with its own scheduler."""
     folder, namespace = tmp_path_factory.mktemp("lab"), f"lab-{secrets.token_hex(4)}"
     about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     access.create("/api/v1/namespaces", about)
@@ -121,7 +121,7 @@ def lab(
     notebooks.close()
 
 
-def test_a_notebook_runs_on_the_node_of_its_lease_and_gives_it_back(lab: Lab) -> None:
+def test_notebook_runs_with_its_lease_and_releases_it(lab: Lab) -> None:
     lab.hub.add_user("susan")
     lab.hub.ask_server("susan", gpus=2)
     lab.hub.wait_ready("susan")
@@ -135,7 +135,7 @@ def test_a_notebook_runs_on_the_node_of_its_lease_and_gives_it_back(lab: Lab) ->
     until(lambda: not lab.leases("susan"))
 
 
-def test_a_start_goes_on_when_the_scheduler_is_killed_and_replaced_in_its_middle(
+def test_start_survives_scheduler_replacement(
     lab: Lab,
 ) -> None:
     lab.hub.add_user("jemma")

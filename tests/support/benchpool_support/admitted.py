@@ -1,4 +1,4 @@
-"""Pods of others for tests: as the API server sends them, and a runtime that lets them in."""
+"""Foreign pods for tests, in the API server's form, and a runtime that admits them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchpool_scheduler.runtime.kubernetes.admitted.raw_admitted_pods import (
 from benchpool_support.scripted import ScriptedRuntime
 
 DONE = "w" * 26
-"""An id of a job that is easily told from others."""
+"""Job ID that is easy to distinguish from the IDs of other jobs."""
 
 
 def pod(
@@ -31,7 +31,7 @@ def pod(
     gated: bool = True,
     **spec: Any,
 ) -> AdmittedPod:
-    """Return a pod as it is kept."""
+    """Return a pod object of the Kubernetes API."""
     owners = [] if owner is None else [{"kind": owner[0], "name": owner[1], "controller": True}]
     limits = {} if gpus is None else {"limits": {"nvidia.com/gpu": str(gpus)}}
     body = {
@@ -54,7 +54,7 @@ def pod(
 
 
 def workload(job: str = DONE, **more: Any) -> AdmittedWorkload:
-    """Return a pod of susan's that asks for one GPU."""
+    """Return a pod of user susan that requests one GPU."""
     facts: dict[str, Any] = {
         "namespace": "team-a",
         "owner_kind": "ReplicaSet",
@@ -73,7 +73,7 @@ def workload(job: str = DONE, **more: Any) -> AdmittedWorkload:
 
 
 class ScriptedAdmission:
-    """What pods there are, as a test says; and what was said on them."""
+    """Admitted pods that a test sets, and the messages that the service wrote on them."""
 
     def __init__(self) -> None:
         self.there: dict[str, AdmittedWorkload] = {}
@@ -82,32 +82,32 @@ class ScriptedAdmission:
         self._news = asyncio.Condition()
 
     def put(self, *them: AdmittedWorkload) -> None:
-        """Let these be there."""
+        """Add these pods."""
         self.there.update({one.job: one for one in them})
         self._changed.set()
 
     def take(self, job: str) -> None:
-        """Let the pods of a job be gone."""
+        """Remove the pods of a job."""
         self.there.pop(job, None)
         self._changed.set()
 
     async def until_said(self, job: str, words: str) -> str:
-        """Wait until something with these words is said on the pods of a job."""
+        """Wait until the message on the pods of a job contains these words."""
         async with self._news:
             await self._news.wait_for(lambda: words in self.said.get(job, ""))
         return self.said[job]
 
     def admitted(self) -> tuple[AdmittedWorkload, ...]:
-        """Return what is there."""
+        """Return the present pods."""
         return tuple(self.there.values())
 
     async def admitted_changed(self) -> None:
-        """Wait for a test."""
+        """Wait until a test adds or removes pods."""
         await self._changed.wait()
         self._changed.clear()
 
     def say(self, job: str, text: str) -> None:
-        """Note it."""
+        """Record a message for the pods of a job."""
         self.said[job] = text
         self._telling = asyncio.ensure_future(self._tell())
 
@@ -117,7 +117,7 @@ class ScriptedAdmission:
 
 
 class AdmittingScriptedRuntime(ScriptedRuntime):
-    """A scripted runtime that lets pods of others in."""
+    """Scripted runtime that admits foreign pods."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

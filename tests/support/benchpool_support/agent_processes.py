@@ -1,4 +1,4 @@
-"""The agent of a worker's pod as a process of this machine; its folders lie elsewhere."""
+"""The agent of a worker's pod as a local process with its folders in a temporary root."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ main()
 
 
 class AgentProcess:
-    """An agent with its supervisor and its command.
+    """Agent process with its supervisor and its command.
 
     Args:
-        pod: Folder that stands for the root of the pod. ``told``: as ``agent_config`` writes it.
-        index: Which of the workers it is. ``token``: proves that to the scheduler.
+        pod: Folder that stands for the root of the pod.
+        told: Configuration as ``agent_config`` writes it.
+        index: Index of the worker.
+        token: Token that proves the worker's identity to the scheduler.
     """
 
     def __init__(self, pod: Path, told: dict[str, object], index: int, token: str) -> None:
@@ -45,7 +47,7 @@ class AgentProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the agent."""
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", ELSEWHERE, str(self.pod), str(self._at(paths.AGENT))],
             env={"PATH": os.environ["PATH"], paths.INDEX: str(self._index)},
@@ -54,7 +56,7 @@ class AgentProcess:
         )
 
     def end(self) -> int:
-        """Wait for its end; return its exit code."""
+        """Wait until the agent has ended and return its exit code."""
         assert self._process is not None
         return self._process.wait(PATIENCE_S)
 

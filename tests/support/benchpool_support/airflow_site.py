@@ -1,4 +1,4 @@
-"""A whole Airflow on this machine: its API, scheduler, triggerer and reader of graphs."""
+"""A complete Airflow on this machine: API server, scheduler, triggerer and DAG processor."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ PARTS = (
     ("triggerer", "--skip-serve-logs"),
     ("dag-processor",),
 )
-"""Nothing of it listens elsewhere than on loopback."""
+"""Commands of the Airflow processes; all of them listen on the loopback only."""
 
 
 @dataclass(frozen=True)
 class AirflowSite:
-    """A running Airflow.
+    """Running Airflow.
 
     Attributes:
         api: Address of its API.
-        token: For that.
+        token: Token for its API.
     """
 
     api: str
     token: str
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Ask its API."""
+        """Send a request to its API and return the JSON of the response."""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         answer = direct.request(
             method, f"{self.api}/api/v2/{path}", json=body, headers=headers, timeout=60
@@ -48,7 +48,7 @@ class AirflowSite:
         return answer.json()
 
     def begin(self, dag: str) -> str:
-        """Begin a run of a graph and return its id."""
+        """Start a run of a DAG and return its ID."""
         until(lambda: self._has(dag), f"Airflow has read {dag}")
         self.ask("PATCH", f"dags/{dag}", {"is_paused": False})
         run = self.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None})
@@ -63,7 +63,7 @@ class AirflowSite:
         return {one["task_id"]: one["state"] for one in tasks}
 
     def until(self, dag: str, run: str, task: str, *states: str) -> str:
-        """Wait until a task is in one of these states, and return which."""
+        """Wait until a task is in one of these states, and return that state."""
 
         def reached() -> str | None:
             state = self.states(dag, run).get(task)
@@ -77,24 +77,24 @@ class AirflowSite:
         return found
 
     def ended(self, dag: str, run: str) -> dict[str, str | None]:
-        """Wait until all tasks of a run have ended, and return how."""
+        """Wait until all tasks of a run have ended, and return their states."""
         until(lambda: ENDED.issuperset(self.states(dag, run).values()), f"{dag} has ended")
         return self.states(dag, run)
 
     def told(self, dag: str, run: str, task: str, key: str = "return_value") -> Any:
-        """Return what a task has left for later ones."""
+        """Return the XCom value that a task has left for later tasks."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}"
         value = self.ask("GET", path)["value"]
         return json.loads(value) if isinstance(value, str) and value[:1] in "{[" else value
 
     def log(self, dag: str, run: str, task: str, number: int = 1) -> str:
-        """Return what the log of a try of a task says."""
+        """Return the log of a try of a task."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{number}?full_content=true"
         content = self.ask("GET", path)["content"]
         return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in content)
 
     def mark(self, dag: str, run: str, task: str, state: str) -> None:
-        """Do as somebody who marks a task as failed."""
+        """Set the state of a task, as a user does who marks it as failed."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}"
         self.ask("PATCH", path, {"new_state": state})
 
@@ -103,7 +103,7 @@ class AirflowSite:
 def airflow_site(
     programs: Path, home: Path, dags: Path, connections: Mapping[str, Mapping[str, str]]
 ) -> Iterator[AirflowSite]:
-    """Start an Airflow of its own in a new folder, and end all of it."""
+    """Start an Airflow in a new folder, and stop all its processes at the end."""
     home.mkdir(parents=True)
     port = free_port()
     own = {f"AIRFLOW_CONN_{name.upper()}": json.dumps(one) for name, one in connections.items()}

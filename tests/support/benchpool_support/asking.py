@@ -1,4 +1,4 @@
-"""Facts of a job as tests write them, with what it asks for beside the rest."""
+"""Facts of a job for tests, with the requested resources beside the other fields."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from benchpool_scheduler.contract.spec import JobSpec
 
 
 def asking(facts: Mapping[str, Any], **usual: Any) -> dict[str, Any]:
-    """Return facts of a job with those that it asks for in its ``spec``.
+    """Return facts of a job with the requested resources in its ``spec``.
 
-    A gang of which no smallest size is said may run with one worker.
+    A gang without a given minimum size may run with one worker.
 
     >>> found = asking({"gpus": 2, "user": "susan"})
     >>> found["spec"].gpus, found["user"]

@@ -1,4 +1,4 @@
-"""One address for several servers of the loopback, as a Service of Kubernetes is for its pods."""
+"""One address for several servers on the loopback, like a Kubernetes Service for its pods."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ PIECE = 1 << 16
 
 @contextmanager
 def balanced(ports: Sequence[int], chance: random.Random) -> Iterator[int]:
-    """Hand each connection to a port that takes it, in an order of chance; yield our own port.
+    """Forward each connection to a port that accepts it, in random order; yield the own port.
 
-    A connection that nobody takes is closed at once. One that stood ends with its server.
+    A connection that no port accepts is closed immediately. An open connection ends with its
+    server.
     """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="balanced", daemon=True)
@@ -66,6 +67,6 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(piece)
             await writer.drain()
     except OSError:
-        pass  # the other end is gone: so is this one
+        pass  # the other end has closed, so close this end too
     finally:
         writer.close()

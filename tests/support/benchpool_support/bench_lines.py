@@ -1,4 +1,4 @@
-"""A pool whose benches lend their idle GPUs, and asking for them in line."""
+"""A pool whose benches lend their idle GPUs, with requests in the bench queue."""
 
 from __future__ import annotations
 

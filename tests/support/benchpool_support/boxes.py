@@ -40,13 +40,13 @@ def project(name: str, quota: int | None = 0, **facts: Any) -> Project:
 
 
 def queued(name: str, project: str, gpus: int = 1, **facts: Any) -> JobFacts:
-    """Return a waiting job; its smallest gang is all of its workers unless said otherwise."""
+    """Return a waiting job; by default its minimum gang is all of its workers."""
     facts.setdefault("min_workers", facts.get("workers", 1))
     return JobFacts(JobId(name), ProjectName(project), **asking(facts, gpus=gpus))
 
 
 def running(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> JobFacts:
-    """Return a running job; ``pool_of`` gives it its GPUs on that node."""
+    """Return a running job; ``pool_of`` assigns it GPUs on the node ``on``."""
     job = queued(name, project, gpus, activity=Activity.RUNNING, **facts)
     workers = tuple(Worker(NodeName(on), ()) for _ in range(job.spec.workers))
     return replace(job, held=workers)
@@ -63,7 +63,7 @@ def pool_of(
     jobs: Sequence[JobFacts],
     policy: Policy | None = None,
 ) -> Snapshot:
-    """Return a pool in which every running job has GPUs of the nodes it names, in order."""
+    """Return a pool in which each running job has GPUs of the nodes that it names, in order."""
     free = {n.name: list(n.gpus) for n in nodes}
     seated = []
     for job in jobs:

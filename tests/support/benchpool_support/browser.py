@@ -1,4 +1,4 @@
-"""A real Chromium for tests: how it is started, and what a page did."""
+"""A real Chromium for tests: how it starts, and a record of the events of a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from playwright import async_api, sync_api
 from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 
 PROGRAMS = ("chromium-headless-shell", "chromium")
-"""The first takes less than half of the processor time: it has no window whose frame is drawn."""
+"""Browser programs by preference.
+
+The first takes less than half of the processor time, because it draws no window.
+"""
 
 _FOUND = [path for path in map(shutil.which, PROGRAMS) if path is not None]
 CHROMIUM = os.environ.get("CHROMIUM") or (_FOUND or ["/usr/bin/chromium"])[0]
@@ -26,7 +29,7 @@ ARGUMENTS = (
 )
 
 PATIENCE_MS = 120_000
-"""How long anybody waits for what a screen shows: a busy machine takes its time."""
+"""Timeout for content to appear on a screen, in milliseconds; long enough for a busy machine."""
 
 async_api.expect.set_options(timeout=PATIENCE_MS)
 sync_api.expect.set_options(timeout=PATIENCE_MS)
@@ -34,7 +37,7 @@ sync_api.expect.set_options(timeout=PATIENCE_MS)
 
 @dataclass
 class Seen:
-    """A page with what it asked for, what its policy stopped, and what failed in it."""
+    """Page with its requests, the violations of its content security policy and its errors."""
 
     page: Page
     url: str
@@ -44,7 +47,7 @@ class Seen:
     requests: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Take notes from now on."""
+        """Start to record."""
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self._line)
@@ -55,13 +58,13 @@ class Seen:
 
 
 def about_policy(text: str) -> bool:
-    """Tell whether a console line is about the content security policy."""
+    """Return whether a console line is about the content security policy."""
     return any(word in text for word in ("Content Security Policy", "Trusted", "Refused to"))
 
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """Run a headless browser that talks to nobody but the pages it opens."""
+    """Run a headless browser that connects only to the pages it opens."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         try:
@@ -73,10 +76,10 @@ async def chromium() -> AsyncIterator[Browser]:
 async def opened_by(
     browser: Browser, address: str, path: str, reader: str = "ada", width: int = 1440, **more: str
 ) -> Page:
-    """Open a page of the stage as a reader, in a window of its own.
+    """Open a page of the stage as a user, in a browser context of its own.
 
     Args:
-        more: What else the window is: ``color_scheme``, ``timezone_id``.
+        more: Further options of the context, such as ``color_scheme`` and ``timezone_id``.
     """
     context = await browser.new_context(viewport={"width": width, "height": 900}, **more)  # type: ignore[arg-type]
     await context.add_cookies([{"name": "reader", "value": reader, "url": address}])

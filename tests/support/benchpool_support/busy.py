@@ -1,4 +1,4 @@
-"""Busy loops, beside which tests and benchmarks run as on a machine with other work."""
+"""Busy loops that simulate other work on the machine of a test or benchmark."""
 
 from __future__ import annotations
 

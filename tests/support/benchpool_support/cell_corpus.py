@@ -1,4 +1,4 @@
-"""The corpus of notebooks and idioms, and what of it a selection takes along."""
+"""The corpus of notebooks and idioms, and the cells that a selection includes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Verdict = Literal["equal", "told", "silently different"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A notebook or an idiom: its cells, and the numbers of those that are selected, each alone."""
+    """Notebook or idiom: its cells, and the numbers of the cells that are selected, each alone."""
 
     name: str
     cells: tuple[str, ...]
@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What running has shown: the cells that each selected one needs, and seconds for each cell."""
+    """Trace of a run: the cells that each selected cell needs, and the seconds of each cell."""
 
     needs: dict[int, frozenset[int]]
     seconds: tuple[float, ...]
@@ -41,7 +41,7 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One selection: what goes along above it, what is needed, and how many warnings are given."""
+    """One selection: the included cells above it, the needed cells and the number of warnings."""
 
     text: Text
     selected: int
@@ -64,17 +64,17 @@ def texts() -> tuple[Text, ...]:
 
 
 def digest_of(text: Text) -> str:
-    """Return a text's digest, by which a trace shows what it belongs to."""
+    """Return the digest of a text, which links a trace to its text."""
     whole = json.dumps([text.cells, text.selected])
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
 @functools.cache
 def traces() -> dict[str, Traced]:
-    """Return what was traced of each text.
+    """Return the trace of each text.
 
     Raises:
-        ValueError: a text was changed after its run.
+        ValueError: A text was changed after its run.
     """
     stored = json.loads(TRACED.read_text("utf-8"))
     known = {each.name: digest_of(each) for each in texts()}
@@ -93,10 +93,10 @@ def traces() -> dict[str, Traced]:
 
 @functools.cache
 def answers() -> dict[str, KernelAnswer]:
-    """Return what the kernel said of each text's names, when its cells had run in their order.
+    """Return the kernel's answer about the names of each text, after its cells had run in order.
 
     Raises:
-        ValueError: a text was changed after its run.
+        ValueError: A text was changed after its run.
     """
     stored = json.loads(ASKED.read_text("utf-8"))
     stale = [t.name for t in texts() if stored.get(t.name, {}).get("digest") != digest_of(t)]
@@ -115,7 +115,7 @@ def _answer(text: Text, names: dict[str, Any]) -> KernelAnswer:
 
 
 def compared(*, with_kernel: bool = False) -> Iterator[Compared]:
-    """Choose for each selection of the corpus, and set it beside its trace."""
+    """Yield the comparison with its trace for each selection of the corpus."""
     for text in texts():
         trace = traces()[text.name]
         for number in text.selected:
@@ -126,7 +126,7 @@ def compared(*, with_kernel: bool = False) -> Iterator[Compared]:
 def compare(
     text: Text, selected: int, trace: Traced, kernel: KernelAnswer | None = None
 ) -> Compared:
-    """Choose for one selection, and set it beside its trace."""
+    """Choose the cells for one selection and compare them with the trace."""
     cells = [
         NotebookCell(str(number), source, number == selected)
         for number, source in enumerate(text.cells)

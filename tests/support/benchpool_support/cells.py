@@ -1,4 +1,4 @@
-"""Cells by their source, and which of them a job runs."""
+"""Cells by their source, and the cells of them that a job runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchpool.cells import CellSelection, NotebookCell, choose
 
 
 def chosen(*sources: str, select: int | tuple[int, ...] = -1) -> CellSelection:
-    """Choose among cells by source; the last one is selected unless said otherwise."""
+    """Choose among cells by source; the last one is selected by default."""
     wanted = (select,) if isinstance(select, int) else select
     numbers = {number % len(sources) for number in wanted}
     return choose(
@@ -15,5 +15,5 @@ def chosen(*sources: str, select: int | tuple[int, ...] = -1) -> CellSelection:
 
 
 def included(selection: CellSelection) -> list[int]:
-    """Return the numbers of the cells that go along."""
+    """Return the numbers of the included cells."""
     return [each.index for each in selection.cells if each.included]

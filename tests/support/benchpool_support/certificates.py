@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority of their own, and what it vouches for."""
+"""Certificates for tests, signed by a certificate authority of their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAY_SIGN = x509.KeyUsage(
 
 @dataclass(frozen=True, slots=True)
 class IssuedFiles:
-    """PEM files of one certificate and of the authority that vouches for it."""
+    """PEM files of one certificate and of the authority that signed it."""
 
     cert: Path
     key: Path
@@ -34,7 +34,7 @@ class IssuedFiles:
 
 
 def issue(folder: Path, *names: str, ends: datetime.datetime | None = None) -> IssuedFiles:
-    """Write a certificate for these names; without ``ends`` it is good for 90 days."""
+    """Write a certificate for these names, valid until ``ends`` or for 90 days."""
     now = datetime.datetime.now(datetime.UTC)
     end = ends or now + datetime.timedelta(days=90)
     root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
@@ -46,7 +46,7 @@ def issue(folder: Path, *names: str, ends: datetime.datetime | None = None) -> I
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
     leaf = _begun(subject, root_name, key, end).add_extension(alternatives, critical=False)
     made = IssuedFiles(folder / "cert.pem", folder / "key.pem", folder / "authority.pem")
-    # By RFC 5280, 4.2.1.1 and 4.2.1.2, which Python 3.13 checks.
+    # RFC 5280, 4.2.1.1 and 4.2.1.2, which Python 3.13 checks.
     above = x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key())
     root, leaf = (one.add_extension(above, critical=False) for one in (root, leaf))
     made.authority.write_bytes(_signed(root, root_key))

@@ -1,4 +1,4 @@
-"""The Python files of this checkout, for tests on what the source is like."""
+"""The Python files of this checkout, for tests that examine the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTEGRATIONS = (
     ROOT / "integrations" / "dagster" / "dagster_benchpool",
     ROOT / "integrations" / "prefect" / "prefect_benchpool",
 )
-"""Distributions of their own, on the client."""
+"""Folders of the integrations: separate distributions that depend on the client."""
 FOR_TESTS = (
     ROOT / "tests" / "cluster" / "benchpool_cluster",
     ROOT / "tests" / "support" / "benchpool_support",
@@ -26,14 +26,14 @@ FOR_TESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module of one of our packages: its dotted name and its file."""
+    """Module of one of our packages: its dotted name and its file."""
 
     name: str
     path: Path
 
 
 def modules(*packages: Path) -> list[Module]:
-    """Return the modules of these packages, of all where none is given, by name."""
+    """Return the modules of these packages, or of all packages by default, sorted by name."""
     return sorted(
         (
             Module(_dotted(path.relative_to(package.parent)), path)
@@ -46,7 +46,7 @@ def modules(*packages: Path) -> list[Module]:
 
 
 def test_files() -> Iterator[Path]:
-    """Yield every Python file of tests that is in none of our packages."""
+    """Yield every Python file of the tests that belongs to none of our packages."""
     every = (*(ROOT / "tests").rglob("*.py"), *(ROOT / "integrations").glob("*/tests/**/*.py"))
     for path in sorted(every):
         if not any(path.is_relative_to(package) for package in FOR_TESTS):
@@ -54,7 +54,7 @@ def test_files() -> Iterator[Path]:
 
 
 def relative(path: Path) -> str:
-    """Return a path from the root of the checkout on.
+    """Return a path relative to the root of the checkout.
 
     >>> relative(ROOT / "docs" / "conf.py")
     'docs/conf.py'

@@ -1,9 +1,9 @@
 """A service that is killed at a named point, in its own process: ``python -m ... STATE POINT``.
 
-It drives a small story: a job of susan over quota runs, a job of joe reclaims from it, and in the
-end both succeed. The driver is idempotent, so that the same call carries on after a crash. Points:
+It plays a small scenario: a job of susan runs over quota, a job of joe reclaims from it, and in the
+end both succeed. The driver is idempotent, so that the same call continues after a crash. Points:
 ``commit-before:N`` and ``commit-after:N`` for the Nth commit, ``start-before``, ``start-after``,
-``stop-before``, ``stop-after`` for the first such act of the runtime.
+``stop-before``, ``stop-after`` for the first such call of the runtime.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SHORT = TRAIN.split("if saved")[0] + "time.sleep(0.3)\n"
 
 
 def make(state: Path) -> Pool:
-    """Return the pool of the story."""
+    """Return the pool of the scenario."""
     return _pool(SqliteStore(state / "scheduler"), LocalRuntime(state, simulated(2)), state)
 
 
@@ -69,7 +69,7 @@ def _pool(store: SqliteStore, runtime: LocalRuntime, state: Path) -> Pool:
 
 
 async def drive(pool: Pool, journal: Path) -> tuple[Job, Job]:
-    """Tell the story to its end, from wherever it is; print the id of each accepted job."""
+    """Continue the scenario to its end from its current state; print the ID of each new job."""
     env = {"JOURNAL": str(journal)}
     big = await pool.jobs.submit(SUSAN, python_job(TRAIN, gpus=2, name="big", key="big", env=env))
     print(big.id, flush=True)
@@ -82,18 +82,18 @@ async def drive(pool: Pool, journal: Path) -> tuple[Job, Job]:
     )
 
 
-# --------------------------------------------------------------------------- dying
+# --------------------------------------------------------------------------- crashes
 
 
 class Fuse:
-    """Kills the process when a point is reached."""
+    """Trigger that kills the process when a point is reached."""
 
     def __init__(self, point: str) -> None:
         name, _, number = point.partition(":")
         self._point, self._left = name, int(number or 1)
 
     def reach(self, point: str) -> None:
-        """Die if this is the point."""
+        """Kill the process if this is the point."""
         if point == self._point:
             self._left -= 1
             if self._left == 0:
@@ -101,7 +101,7 @@ class Fuse:
 
 
 class DyingStore(SqliteStore):
-    """The real store with a fuse around each commit."""
+    """Real store with a trigger before and after each commit."""
 
     def __init__(self, folder: Path, fuse: Fuse) -> None:
         super().__init__(folder)
@@ -117,7 +117,7 @@ class DyingStore(SqliteStore):
 
 
 class DyingRuntime(LocalRuntime):
-    """The real runtime with a fuse around each act."""
+    """Real runtime with a trigger before and after each start and stop."""
 
     def __init__(self, state: Path, fuse: Fuse) -> None:
         super().__init__(state, simulated(2))
@@ -137,7 +137,7 @@ class DyingRuntime(LocalRuntime):
 
 
 async def main(state: Path, point: str) -> None:
-    """Run the story until the fuse burns."""
+    """Run the scenario until the trigger kills the process."""
     fuse = Fuse(point)
     pool = _pool(DyingStore(state / "scheduler", fuse), DyingRuntime(state, fuse), state)
     await pool.open()

@@ -1,4 +1,4 @@
-"""What JupyterLab's dialog asks of the notebook server."""
+"""Requests of JupyterLab's dialog to the notebook server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CELLS = ["import os", "x = 20", "unused = 1", "print(x + 1, os.getcwd())\nopen('
 
 
 def body(kind: str = "cells", path: str = "book.ipynb", **more: Any) -> dict[str, Any]:
-    """Return what the dialog sends: five cells, the fourth selected; ``more`` goes over it."""
+    """Return a request body of the dialog: five cells, the fourth selected, updated by ``more``."""
     cells = [
         {
             "id": f"cell-{number}",
@@ -43,12 +43,12 @@ def body(kind: str = "cells", path: str = "book.ipynb", **more: Any) -> dict[str
 
 
 def new_key() -> str:
-    """Return a key of a sending of its own."""
+    """Return a new key for one submission."""
     return uuid.uuid4().hex
 
 
 def made(answer: httpx.Response) -> dict[str, Any]:
-    """Return a good answer."""
+    """Return the body of a successful response."""
     found: dict[str, Any] = answer.json()
     assert answer.is_success, found
     return found
@@ -59,10 +59,11 @@ def prepared(
     asked: dict[str, Any],
     holds: Callable[[dict[str, Any]], object] = lambda said: said["kernel"]["asked"],
 ) -> dict[str, Any]:
-    """Return what the dialog is told once it holds: without it, once the kernel has answered.
+    """Return the dialog's preparation as soon as ``holds`` is true of it.
 
-    A kernel is asked for less than a second, however slow the machine is, and the dialog goes on
-    without it; it asks again with everything that is changed in it.
+    By default ``holds`` is true when the kernel has answered. The notebook server waits less than a
+    second for a kernel, even on a slow machine, and then answers without it. The dialog repeats the
+    request after each change by the user.
     """
 
     def said() -> dict[str, Any] | None:
@@ -75,7 +76,7 @@ def prepared(
 
 
 def write_notebook(path: Path, *sources: str) -> None:
-    """Write a notebook of these cells for the Python kernel, and its folder."""
+    """Write a notebook of these cells for the Python kernel, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     cells = [nbformat.v4.new_code_cell(each) for each in sources]
     kernel = {"name": "python3", "display_name": "Python 3"}

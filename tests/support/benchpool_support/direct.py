@@ -1,7 +1,7 @@
-"""httpx as the tests call it: straight to what they started, past any proxy of the environment.
+"""httpx for tests: direct connections to the started servers, past any proxy of the environment.
 
-Somebody whose shell names an HTTP proxy gets the same results. What the product does with such
-variables is its own matter: the processes that tests start inherit them.
+The results are the same for a developer whose shell names an HTTP proxy. The processes that tests
+start inherit such variables; the product handles them by its own rules.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Random pools by number, quickly: for soaks over very many of them.
+"""Random pools by number, fast enough for soaks over very many of them.
 
-Pool ``n`` is always the same. Of most kinds it has come about by itself: a first wave of jobs was
-placed by the core, some of them ended, all have run for a while, and a second wave waits. So what
-runs lies as it may lie in a pool, with holes. In *scattered* pools jobs run where chance has put
-them, whatever their priority and their project's quota, as after a change of the configuration.
+Pool ``n`` is always the same. Most kinds have a history: the core placed a first wave of jobs, some
+of them ended, all ran for a while, and a second wave waits. So running jobs are placed as in a real
+pool, with gaps. In *scattered* pools running jobs are placed at random, whatever their priority and
+their project's quota, as after a change of the configuration.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from benchpool_scheduler.simulation.passes import after
 
 MODELS = ("A100", "V100")
 PASSES = 3
-"""With so many the first wave is placed."""
+"""Number of passes after which the first wave is placed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the pools of a kind have.
+    """Properties of the pools of a kind.
 
     Attributes:
         models: Nodes are of two GPU models, and jobs may accept one, or both in an order.
-        levels: Nodes are in racks; jobs may require or prefer one. ``parts``: jobs may ask for a
-            part of a GPU. ``elastic``: gangs may run below their wish.
-        scattered: What runs was placed by chance.
-        gangs: The workers of a job, drawn from these.
+        levels: Nodes are in racks; jobs may require or prefer one.
+        parts: Jobs may request a part of a GPU.
+        elastic: Gangs may run with fewer workers than requested.
+        scattered: Running jobs were placed at random.
+        gangs: Numbers of workers of a job to draw from.
     """
 
     models: bool = False
@@ -64,7 +65,7 @@ KINDS = {
     "scattered-models": Kind(models=True, elastic=True, scattered=True, gangs=(1, 1, 2, 2, 3, 4)),
     "everything": Kind(models=True, levels=True, parts=True, elastic=True),
 }
-"""The kinds of pools, by name."""
+"""Kinds of pools by name."""
 
 
 def drawn_pool(number: int, kind: Kind) -> Snapshot:
@@ -144,7 +145,7 @@ def _job(draw: Random, name: str, projects: list[ProjectName], kind: Kind) -> Jo
 
 
 def _aged(draw: Random, job: JobFacts) -> JobFacts:
-    """Return a job of the first wave after a while."""
+    """Return a job of the first wave after it ran for a while."""
     if job.activity is not Activity.RUNNING:
         return job
     ran_s = draw.choice((30.0, 600.0, 3600.0, 9000.0))
@@ -155,7 +156,7 @@ def _aged(draw: Random, job: JobFacts) -> JobFacts:
 
 
 def _scattered(draw: Random, kind: Kind) -> Snapshot:
-    """Return a pool in which chance has placed what runs."""
+    """Return a pool whose running jobs were placed at random."""
     nodes = tuple(_large_node(draw, i, kind) for i in range(draw.randint(1, 6)))
     projects = _projects_beside(draw, sum(len(node.gpus) for node in nodes))
     parents = {project.parent for project in projects}
@@ -180,7 +181,7 @@ def _large_node(draw: Random, number: int, kind: Kind) -> Node:
 
 
 def _projects_beside(draw: Random, total: int) -> list[Project]:
-    """Return one to four projects, or two levels of them, for a pool of so many GPUs."""
+    """Return one to four projects, or two levels of them, for a pool of ``total`` GPUs."""
     if draw.random() < 0.65:
         return [_project(draw, f"p{i}", None, total, total) for i in range(draw.randint(1, 4))]
     found: list[Project] = []
@@ -227,7 +228,7 @@ def _placed(
     free: dict[NodeName, list[GpuId]],
     models: dict[NodeName, str | None],
 ) -> JobFacts:
-    """Return the job as it runs on what is free, on nodes in any order; queued if it cannot."""
+    """Return the job running on free GPUs of random nodes, or queued if it does not fit."""
     spec, held = job.spec, list[Worker]()
     names = [name for name in free if not spec.gpu_models or models[name] in spec.gpu_models]
     for _ in range(draw.randint(spec.least_workers, spec.workers)):

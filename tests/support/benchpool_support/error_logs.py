@@ -1,9 +1,10 @@
-"""A test fails on logged errors that it does not expect: what is logged so somebody must mend.
+"""A plugin that fails a test on unexpected error logs, because each error needs a fix.
 
-A test announces them: ``@pytest.mark.expected_errors("a pass failed", ...)``, regular expressions
-that are searched for in the message. Each must be found, and each error must be announced. It
-counts what is logged in this process while the test runs, whatever thread or library says it; that
-of a task that nobody awaited is said when the task is collected, which may be in a later test.
+A test declares them with ``@pytest.mark.expected_errors("a pass failed", ...)``: regular
+expressions that are searched for in the message. Each must be found, and each error must be
+declared. All errors count that any thread or library logs in this process while the test runs. An
+error of a task that was never awaited is logged when the task is collected as garbage, which may be
+in a later test.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ MARKER = "expected_errors"
 
 
 class ErrorLogs(logging.Handler):
-    """Keeps the errors that are logged."""
+    """Log handler that keeps the logged errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.records: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record, but not the line of an access log: an answer of 503 is no error."""
+        """Keep a record unless it is an access log line: a 503 response is not an error."""
         if record.name != "tornado.access":
             self.records.append(record)
 
 
 def wrong(records: Sequence[logging.LogRecord], expected: Sequence[str]) -> list[str]:
-    """Return what was logged and not expected, and what was expected and not logged.
+    """Return the unexpected errors, and the expected errors that were not logged.
 
     >>> record = logging.makeLogRecord({"msg": "a pass failed", "name": "pool"})
     >>> wrong([record], ["pass"])
@@ -57,14 +58,14 @@ def _text(record: logging.LogRecord) -> str:
     cause = ""
     if record.exc_info:
         cause = "\n" + logging.Formatter().formatException(record.exc_info)
-    # Said when the task is collected as garbage.
+    # Logged when the task is collected as garbage.
     late = " (of this test or an earlier one)" if "was never retrieved" in record.msg else ""
     return f"{record.name}: {record.getMessage()}{late}{cause}"
 
 
 @pytest.fixture(autouse=True)
 def error_logs(request: pytest.FixtureRequest) -> Iterator[ErrorLogs]:
-    """Fail the test on errors that it did not announce."""
+    """Fail the test on errors that it did not declare."""
     marker = request.node.get_closest_marker(MARKER)
     found = ErrorLogs()
     logging.getLogger().addHandler(found)

@@ -1,11 +1,12 @@
-"""How many random examples the property tests draw, and which ones.
+"""Numbers of random examples for the property tests, and how they are chosen.
 
-- ``repeatable``, unless another one is asked for: the same examples on every machine.
+- ``repeatable``, the default: the same examples on every machine.
 - ``fast``: a tenth of them, for ``make test-fast``.
 - ``soak``: new ones each time; ``make soak`` prints the seed.
 
-Hypothesis also draws numbers that it reads in our modules. Which of these a process has imported
-depends on what it tested before, so the first two do without: else they would differ by run.
+Hypothesis also draws numbers that it reads in our modules. The set of imported modules depends on
+the tests that the process ran before. The first two profiles therefore do without these numbers, so
+that their examples do not differ between runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow],  # the machine may be, whoever draws what
+    suppress_health_check=[HealthCheck.too_slow],  # a slow machine is no failure
 )
 settings.register_profile("fast", settings.get_profile("repeatable"), max_examples=WHOLE // 10)
 settings.register_profile(
@@ -48,7 +49,7 @@ providers._get_local_constants = _local_constants
 
 
 def examples(number: int) -> int:
-    """Return how many examples a test draws that wants ``number``: fewer of them in a fast run.
+    """Return the number of examples for a test that wants ``number``, fewer in a fast run.
 
     >>> examples(300) == 300 * settings().max_examples // WHOLE
     True

@@ -1,4 +1,4 @@
-"""What a machine runs out of: disks of a few pages that a test can fill, descriptors."""
+"""Exhausted resources of a machine: disks of a few pages that a test can fill, descriptors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a
 
 
 class SmallDisk:
-    """A mounted file system that holds little."""
+    """Mounted file system with little space."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._filling = folder / "filling"
 
     def fill(self) -> None:
-        """Take all space that is left, and all inodes."""
+        """Take all free space and all free inodes."""
         with open(self._filling, "ab", buffering=0) as file:
             for size in (65536, 4096, 1):
                 _until_full(partial(file.write, b"x" * size))
@@ -33,20 +33,20 @@ class SmallDisk:
         _until_full(lambda: (self.folder / f"filling-{next(numbers)}").touch())
 
     def leave(self, inodes: int) -> None:
-        """Give back so many inodes, and as many pages."""
+        """Free this number of inodes, and as many pages."""
         os.truncate(self._filling, max(0, self._filling.stat().st_size - inodes * 8192))
         for number in range(inodes):
             (self.folder / f"filling-{number}").unlink(missing_ok=True)
 
     def make_room(self) -> None:
-        """Give back what filling took."""
+        """Free everything that ``fill`` took."""
         for file in self.folder.glob("filling*"):
             file.unlink()
 
 
 @contextmanager
 def no_descriptor_left() -> Iterator[None]:
-    """Let this process open no more files."""
+    """Prevent this process from opening more files."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, before[1]))
@@ -76,7 +76,7 @@ def _until_full(take: Callable[[], object]) -> None:
 
 @contextmanager
 def small_disk(folder: Path, size: str = "1m", inodes: int = 400) -> Iterator[SmallDisk]:
-    """Mount a small disk at a folder, which is made."""
+    """Create a folder and mount a small disk at it."""
     folder.mkdir(parents=True, mode=0o700)
     options = f"size={size},nr_inodes={inodes},mode=700"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)

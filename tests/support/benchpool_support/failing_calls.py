@@ -1,9 +1,10 @@
 """A pool in whose processes single system calls fail: ``python -m ... STATE MOST``.
 
-Points come as lines ``who call number`` on standard input. Of each point the first call fails while
-a job runs and another is cancelled, then in another round the second, and so on until that many
-calls are not made, or ``MOST`` rounds. One line of JSON says of each round how it went. The pool is
-never opened again: what does not converge by itself stays wrong.
+Points come as lines ``who call number`` on standard input. For each point there are at most
+``MOST`` rounds. In the first round, the first call fails while a job runs and another is cancelled.
+In the second round, the second call fails, and so on until the processes make fewer calls. One line
+of JSON reports the result of each round. The pool is never reopened, so a state that does not
+converge by itself stays wrong.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 
 def compiled(folder: Path, source: Path = SOURCE) -> Path | None:
-    """Return a library for LD_PRELOAD from its source; None where there is no compiler."""
+    """Compile the source to a library for LD_PRELOAD; return None if there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -59,7 +60,7 @@ def compiled(folder: Path, source: Path = SOURCE) -> Path | None:
 
 
 def environment(state: Path, library: Path) -> dict[str, str]:
-    """Return what a process needs in which calls may fail."""
+    """Return the environment of a process in which calls may fail."""
     return {
         "LD_PRELOAD": str(library),
         "FAULT_FILE": str(state.parent / "fault"),
@@ -69,7 +70,7 @@ def environment(state: Path, library: Path) -> dict[str, str]:
 
 
 def let_supervisors_fail(own: dict[str, str]) -> None:
-    """Give the library to supervisors too: they are started with an empty environment."""
+    """Preload the library in supervisors too, which start with an empty environment."""
     spawn: Callable[..., int] = os.posix_spawn
 
     def with_library(path: str, argv: list[str], env: object, **more: Any) -> int:
@@ -79,7 +80,7 @@ def let_supervisors_fail(own: dict[str, str]) -> None:
 
 
 class Fault:
-    """The one that is armed."""
+    """The armed fault."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -87,20 +88,20 @@ class Fault:
         self._number = 0
 
     def arm(self, who: str, call: str, number: int, skip: int) -> None:
-        """Let the call after ``skip`` others fail."""
+        """Let the call after ``skip`` other calls fail."""
         self._number += 1
         self._done.unlink(missing_ok=True)
         self._file.with_name("next").write_text(f"{who} {call} {number} {skip} {self._number}")
         self._file.with_name("next").rename(self._file)
 
     def disarm(self) -> bool:
-        """Return whether a call has failed; none will any more."""
+        """Disarm the fault and return whether a call has failed."""
         self._file.unlink(missing_ok=True)
         return self._done.exists()
 
 
 async def patiently(what: Callable[[], Awaitable[T]]) -> T:
-    """Do what a client does when it is told to come again."""
+    """Repeat an action as a client does that is asked to retry."""
     while True:
         try:
             return await what()
@@ -109,7 +110,7 @@ async def patiently(what: Callable[[], Awaitable[T]]) -> T:
 
 
 async def tell(pool: Pool, journal: Path, name: str) -> None:
-    """Let a job run and another be cancelled."""
+    """Let a job run, and cancel another job."""
     short = python_job(PROGRAM, name=f"short-{name}", key=f"s{name}", env={"JOURNAL": str(journal)})
     job = await patiently(lambda: pool.jobs.submit(SUSAN, short))
     await reached(pool, job.id, State.SUCCEEDED, State.FAILED, State.PAUSED)
@@ -122,7 +123,7 @@ async def tell(pool: Pool, journal: Path, name: str) -> None:
 
 
 async def settled(pool: Pool) -> None:
-    """Wait until nothing is held and nothing is wrong."""
+    """Wait until no GPU is held and nothing is wrong."""
     await until_async(
         lambda: pool.views.status(ADMIN),
         "nothing is held and nothing is wrong",
@@ -131,7 +132,7 @@ async def settled(pool: Pool) -> None:
 
 
 async def round_of(pool: Pool, journal: Path, name: str) -> str | None:
-    """Return what did not converge, None for nothing."""
+    """Return the part that did not converge, or None."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             await tell(pool, journal, name)
@@ -155,7 +156,7 @@ async def round_of(pool: Pool, journal: Path, name: str) -> str | None:
 
 
 async def main(state: Path, most: int) -> None:
-    """Go through the points of standard input."""
+    """Run the rounds of each point of standard input."""
     pool = make_pool(state, configuration=POOL, gpus=2)
     fault, journal = Fault(Path(os.environ["FAULT_FILE"])), state.parent / "journal"
     journal.touch()

@@ -1,4 +1,4 @@
-"""The driver's library as a shared object, built when it is wanted; a file says what it tells."""
+"""The driver's library as a shared object, built on demand, which answers from a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = "fake-nvml.json"
 
 @dataclass(frozen=True)
 class FakeDriver:
-    """A folder with the library and the file that it answers from."""
+    """Folder with the library and the file that it answers from."""
 
     folder: Path
 
@@ -34,24 +34,24 @@ class FakeDriver:
         return self.folder / NAME
 
     def tell(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None:
-        """Change what the driver tells, for all who use it, at once."""
+        """Change the driver's answers for all its users immediately."""
         about = {"reserved_mib": RESERVED_MIB, **facts, "gpus": [asdict(gpu) for gpu in gpus]}
         half = self.folder / f"{FILE}.half"
         half.write_text(json.dumps(about))
         os.replace(half, self.folder / FILE)
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let the binding of this process use it for the duration of a test."""
+        """Use the library in the binding of this process for the duration of a test."""
         monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(self.library)))
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
 
     def environment(self) -> Mapping[str, str]:
-        """Return what lets another process find it."""
+        """Return the environment variables by which another process finds the library."""
         return {"LD_LIBRARY_PATH": str(self.folder)}
 
 
 def build(folder: Path) -> FakeDriver:
-    """Build the library in a folder. Skips the test where there is no gcc."""
+    """Build the library in a folder; skip the test if there is no gcc."""
     gcc = shutil.which("gcc")
     if gcc is None:
         pytest.skip("gcc is needed to build the driver's library for tests")

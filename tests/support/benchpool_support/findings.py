@@ -1,4 +1,4 @@
-"""What became of everything that was sent to a machine on which anything may have been killed."""
+"""Verdict on every job sent to a machine on which any process may have been killed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from benchpool_support import hands
 from benchpool_support.hands import WorkerStatements
 
 UNDER_A_WISH = frozenset({"pause", "preempt", "cancel"})
-"""How an attempt ended that was told to stop: a failure then is that wish fulfilled."""
+"""Ends of an attempt by request, for which a failure counts as that request fulfilled."""
 
 
 @dataclass(frozen=True, slots=True)
 class KilledSupervisor:
-    """A supervisor that was killed.
+    """Supervisor that was killed.
 
     Attributes:
-        recorded: How its worker had ended was on record already.
-        gone: When all it had started was gone (epoch seconds).
+        recorded: The end of its worker was already on record.
+        gone: Time when all its processes had ended, in epoch seconds.
     """
 
     recorded: bool
@@ -28,11 +28,11 @@ class KilledSupervisor:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What is known of a job that was accepted, apart from the service.
+    """Facts about an accepted job that are known apart from the service.
 
     Attributes:
-        steps: How many it takes, and with which ``code`` it ends then.
-        cancelled: Somebody asked for that, at whatever time.
+        steps: Number of steps, after which the job exits with ``code``.
+        cancelled: A user requested its cancellation, at whatever time.
     """
 
     steps: int
@@ -41,15 +41,15 @@ class Sent:
 
 
 Killed = Callable[[str, int], Mapping[int, KilledSupervisor]]
-"""Returns, by worker, which supervisors of a job's attempt were killed."""
+"""Function that returns the killed supervisors of a job's attempt by worker."""
 
 
 @dataclass
 class Finding:
-    """The judgement; each list names what must not be.
+    """The verdict; each list names violations.
 
-    ``unseen`` are attempts that go again by design: a supervisor was killed before it could write
-    down how its worker had ended. ``outlived``: a worker went on after its supervisor was killed.
+    ``unseen`` are attempts that run again by design: a supervisor was killed before it could record
+    the end of its worker. ``outlived``: a worker continued after its supervisor was killed.
     """
 
     lost: list[str] = field(default_factory=list)
@@ -72,12 +72,12 @@ class Finding:
         killed: Killed,
         people: Collection[str],
     ) -> None:
-        """Compare what people were told, what the service tells, and what the workers said.
+        """Compare the service's answers with its later records and with the workers' statements.
 
         Args:
-            sent: By the job's id, what was accepted.
-            told: Each job with its attempts, as the service has them.
-            people: Who sent jobs.
+            sent: Accepted jobs by ID.
+            told: Each job with its attempts, as the service reports them.
+            people: Users who submitted jobs.
         """
         by_id = {job.id: (job, attempts) for job, attempts in told}
         self.lost = [id_ for id_ in sent if id_ not in by_id]
@@ -101,7 +101,7 @@ class Finding:
         said: WorkerStatements,
         killed: Killed,
     ) -> None:
-        # Of a gang that fails one worker says so, and the others are ended.
+        # One worker of a failing gang reports the failure, and the service stops the rest.
         ends = said.ends_of(job.id, job.workers if plan.code == 0 else 1)
         stopped = {it.attempt for it in attempts if it.ended_by in UNDER_A_WISH and plan.code}
         by_number = {it: killed(job.id, it) for it in {*ends, *(one.attempt for one in attempts)}}
@@ -129,6 +129,6 @@ class Finding:
             self.mis_ended.append(about)
 
     def hold(self) -> None:
-        """Fail, and say with what, unless nothing was found."""
+        """Raise with the findings, if there are any."""
         wrong = {name: it for name, it in vars(self).items() if it and name != "unseen"}
         assert not wrong, f"{self}: {wrong}"

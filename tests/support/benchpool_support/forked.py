@@ -1,7 +1,7 @@
-"""Processes that begin at once: forks of an interpreter that has imported everything already.
+"""Processes that start quickly: forks of an interpreter that has already imported the modules.
 
-They are as good to kill as any other. ``python -P forked.py MODULES`` is the interpreter: it reads
-what to start from its input, a line of JSON each, and answers with ids.
+They can be killed like any other process. ``python -P forked.py MODULES`` is the interpreter. It
+reads what to start from its input, one line of JSON each, and answers with process IDs.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any
 
 
 class Fork:
-    """A process, with what tests use of ``subprocess.Popen``; how it ended is not known."""
+    """Process with the used part of ``subprocess.Popen``'s interface; its exit code is unknown."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._ended = False
 
     def poll(self) -> int | None:
-        """Return 0 when it has ended, None before."""
+        """Return 0 if it has ended, else None."""
         if not self._ended:
             try:
                 os.kill(self.pid, 0)
@@ -39,17 +39,21 @@ class Fork:
         return 0 if self._ended else None
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it is there."""
+        """Send a signal to the process, if it exists."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
     def wait(self, timeout: float = 30.0) -> int:
-        """Wait until it has ended. Errors: TimeoutError."""
+        """Wait until it has ended.
+
+        Raises:
+            TimeoutError: It has not ended after ``timeout`` seconds.
+        """
         deadline = time.monotonic() + timeout
         while self.poll() is None:
             if time.monotonic() > deadline:
@@ -59,10 +63,10 @@ class Fork:
 
 
 class Forks:
-    """The interpreter that is forked; closing it leaves its processes alone.
+    """The interpreter that is forked; closing it leaves the forks running.
 
     Args:
-        environ: What modules read while they are imported.
+        environ: Environment variables that modules read at import.
     """
 
     def __init__(self, *modules: str, environ: Mapping[str, str]) -> None:
@@ -83,7 +87,7 @@ class Forks:
         log: Path,
         folder: Path | None = None,
     ) -> Fork:
-        """Run a module as ``python -m`` does, in a session of its own, with its log appended."""
+        """Run a module like ``python -m``, in a new session; append its output to the log."""
         about = {"module": module, "words": words, "environ": dict(environ), "log": str(log)}
         asked = about | {"folder": str(folder or Path.cwd())}
         with self._lock:
@@ -95,7 +99,7 @@ class Forks:
             return Fork(int(taken.readline()))
 
     def close(self) -> None:
-        """End the interpreter."""
+        """Stop the interpreter."""
         self._interpreter.communicate()
 
 
@@ -103,7 +107,7 @@ def main(modules: Sequence[str]) -> None:
     """Import modules, then fork for each line of the input."""
     for module in modules:
         importlib.import_module(module)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to collect what has ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended children are reaped by the kernel
     for line in iter(sys.stdin.readline, ""):
         pid = os.fork()
         if pid == 0:

@@ -43,7 +43,7 @@ FAILED = job("typo", State.FAILED, ended=NOW, exit_code=1)
 
 
 def fill(staged: StagedPool) -> None:
-    """Put them on the stage."""
+    """Add the jobs and GPUs to the stage."""
     staged.add(MINE, WAITS, LATER, THEIRS, PAUSED, FAILED)
     staged.text = "7 GPUs: 6 train; 2 jobs wait"
     staged.gpus = [gpu(index, state) for index, state in enumerate(GpuState)]

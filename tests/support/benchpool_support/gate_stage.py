@@ -1,4 +1,4 @@
-"""A gate on loopback with real replicas behind it: programs that say what they were asked."""
+"""A gate on the loopback with real replicas behind it, which echo their requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SESSION = "service-benchpool"
 
 @dataclass
 class SmallDirectory:
-    """Services that a test sets by hand; joe has a right to none."""
+    """Services that a test sets; user joe has access to none."""
 
     routes: dict[str, ServiceRoute] = field(default_factory=dict)
     woken: list[str] = field(default_factory=list)
@@ -38,23 +38,23 @@ class SmallDirectory:
     _changes: dict[str, set[asyncio.Future[None]]] = field(default_factory=dict)
 
     def route(self, name: str, caller: Caller) -> ServiceRoute:
-        """Return where requests go."""
+        """Return the route of a service."""
         if name not in self.routes or caller.name in self.strangers:
             raise NotFound(f"There is no service {name}: look at the list of services.")
         return self.routes[name]
 
     def asked(self, name: str) -> None:
-        """Remember that somebody came."""
+        """Record that a request arrived."""
         self.woken.append(name)
 
     def changed(self, name: str) -> Awaitable[object]:
-        """Return what is done at the next change."""
+        """Return an awaitable that completes at the next change."""
         change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changes.setdefault(name, set()).add(change)
         return change
 
     def waiting(self, name: str) -> int:
-        """Return how many wait for a change."""
+        """Return the number of requests that wait for a change."""
         return sum(not change.done() for change in self._changes.get(name, ()))
 
     def set(
@@ -67,14 +67,14 @@ class SmallDirectory:
         retry_after_s: int = 7,
         keep_prefix: bool = False,
     ) -> None:
-        """Change a service and tell whoever waits."""
+        """Change a service and wake the waiting requests."""
         self.routes[name] = ServiceRoute(
             name, state, backends, sentence, retry_after_s, keep_prefix
         )
         self.tell(name)
 
     def tell(self, name: str) -> None:
-        """Tell whoever waits for a change."""
+        """Wake the requests that wait for a change."""
         for change in self._changes.pop(name, ()):
             if not change.done():
                 change.set_result(None)
@@ -82,32 +82,32 @@ class SmallDirectory:
 
 @dataclass
 class SessionIdentity:
-    """People by fixed tokens, in the header or in a cookie as the Hub's sessions are."""
+    """Users by fixed tokens, in the header or in a cookie like a session of the Hub."""
 
     people: Mapping[str, Caller] = field(default_factory=lambda: dict(PEOPLE))
     ended: set[str] = field(default_factory=set)
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return whose token or session it is."""
+        """Return the user of the token or session, or None."""
         header = handler.request.headers.get("Authorization", "")
         token = header.removeprefix("token ").removeprefix("Bearer ") or handler.get_cookie(SESSION)
         return None if token is None or token in self.ended else self.people.get(token)
 
     def login_url(self, handler: RequestHandler) -> str:
-        """Return the Hub's login, leading back."""
+        """Return the address of the Hub's login, with the way back."""
         return url_concat("/hub/login", {"next": handler.request.uri or ""})
 
     def xsrf_token(self, handler: RequestHandler) -> str:
-        """Return what pages show."""
+        """Return the token for pages."""
         return "the-page's-token"
 
     def routes(self) -> list[tuple[str, type[RequestHandler]]]:
-        """Return nothing."""
+        """Return no routes."""
         return []
 
 
 class Echo(RequestHandler):
-    """Says what it was asked, as JSON."""
+    """Handler that returns its request as JSON."""
 
     def _say(self) -> None:
         request = self.request
@@ -123,13 +123,13 @@ class Echo(RequestHandler):
     get = post = put = patch = delete = options = _say
 
     def head(self) -> None:
-        """Say only how long it would be."""
+        """Return only the length of the response."""
         self.set_header("Content-Length", "12345")
 
 
 @dataclass
 class Stage:
-    """What a test has: the gate's address, the gate, its directory and identity."""
+    """The gate's address, the gate, its directory and its identity."""
 
     url: str
     gate: ServiceGate
@@ -144,7 +144,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(rules: Sequence[Any] = (), **options: Any) -> AsyncIterator[Stage]:
-    """Serve a gate in the running loop; ``rules`` are of what else is of its origin."""
+    """Serve a gate in the running loop; ``rules`` are further routes of its origin."""
     directory, identity = SmallDirectory(), SessionIdentity()
     gate = ServiceGate(directory, identity, prefix=PREFIX, **options)
     async with listening(Front(Application([*gate.routes(), *rules]))) as port:
@@ -154,7 +154,7 @@ async def staged(rules: Sequence[Any] = (), **options: Any) -> AsyncIterator[Sta
 
 @asynccontextmanager
 async def listening(application: Any, **options: Any) -> AsyncIterator[int]:
-    """Serve an application on a free port of the loopback; yields the port."""
+    """Serve an application on a free port of the loopback and yield the port."""
     sockets = bind_sockets(0, "127.0.0.1")
     server = HTTPServer(application, **options)
     server.add_sockets(sockets)
@@ -167,7 +167,7 @@ async def listening(application: Any, **options: Any) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def echo(job: str = "job1") -> AsyncIterator[Backend]:
-    """Run a replica that says what it was asked."""
+    """Run a replica that returns its request."""
     async with listening(Application([(".*", Echo)])) as port:
         yield Backend(job, "127.0.0.1", port)
 
@@ -177,7 +177,7 @@ Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def raw(talk: Talk, job: str = "raw1") -> AsyncIterator[Backend]:
-    """Run a replica that does with a connection what a test says."""
+    """Run a replica that handles each connection with ``talk``."""
     talks: set[asyncio.Task[None] | None] = set()
 
     async def life(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -197,7 +197,7 @@ async def raw(talk: Talk, job: str = "raw1") -> AsyncIterator[Backend]:
 
 
 def told(answer: bytes) -> dict[str, Any]:
-    """Return what an echo said, with its headers as a dictionary of lists."""
+    """Return the body of an ``Echo`` response, with its headers as a dictionary of lists."""
     said: dict[str, Any] = json.loads(answer)
     headers: dict[str, list[str]] = {}
     for name, value in said["headers"]:

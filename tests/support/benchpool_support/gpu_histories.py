@@ -1,6 +1,7 @@
-"""Random histories of GPUs, whole, with samples that reach over the ends of holders.
+"""Random complete histories of GPUs, with samples that extend beyond the ends of holders.
 
-Each comes from a number, so that ten thousand are quick to draw and a failing one is named.
+Each history derives from a number, so that ten thousand are quick to draw and a failing one has a
+name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BEGIN, LONGEST = 1_000_000.0, 7200.0
 
 @dataclass(frozen=True, slots=True)
 class MeasuredHolder:
-    """Whom samples are of."""
+    """Holder of a GPU to which samples belong."""
 
     job: str | None = None
     attempt: int | None = None
@@ -29,7 +30,7 @@ class MeasuredHolder:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A bucket of samples of one holder."""
+    """Bucket of samples of one holder."""
 
     gpu: str
     begin: float
@@ -45,7 +46,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class GpuHistory:
-    """What a report is made from; ``end`` is that of each GPU's record."""
+    """Input of a report; ``end`` is the end of each GPU's record."""
 
     gpus: int
     end: float
@@ -58,7 +59,7 @@ shares = st.floats(0, 1)
 
 
 def histories() -> st.SearchStrategy[GpuHistory]:
-    """Draw histories in which each GPU is recorded from the begin to the end, without gaps."""
+    """Draw histories in which each GPU is recorded from the beginning to the end, without gaps."""
     return st.integers(0, 2**32 - 1).map(history_of)
 
 
@@ -93,7 +94,7 @@ def _occupant(random: Random) -> GpuHolder:
 def _buckets(random: Random, gpu: str, end: float) -> Iterator[Measured]:
     """Yield buckets of one length, one for each holder in a step.
 
-    Some are missing, some half covered, some of another holder.
+    Some are missing, some are half covered, and some belong to another holder.
     """
     span_s = random.choice((10.0, 60.0, 3600.0))
     first = BEGIN - random.random() * span_s

@@ -1,8 +1,8 @@
-"""What workers and notebook servers of one machine say of themselves, apart from any service.
+"""Statements of workers and notebook servers about themselves, independent of any service.
 
-Each holds a lock of the kernel on a file for every GPU it was given and for its own place in its
-job: a lock ends with its process, however that ends. Who finds one taken writes it down. So a GPU
-in two hands, or a job that runs twice, is seen by those whom it befalls.
+Each process holds a kernel lock on a file for every GPU it was given and for its own place in its
+job. A lock ends with its process, however that ends. A process that finds a lock taken writes this
+down. So the affected process detects a GPU that was assigned twice, or a job that runs twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SAID = "said"
-"""Where everybody writes, a line of JSON each."""
+"""File to which all processes write, one line of JSON each."""
 
 HOLD = """\
 import fcntl, json, os, time
@@ -73,11 +73,11 @@ say(folder, done=about, digest=digest, code=code)
 raise SystemExit(code)
 """
 )
-"""The program of a job: ``python -c WORKER FOLDER STEPS EXIT_CODE``."""
+"""Program of a job: ``python -c WORKER FOLDER STEPS EXIT_CODE``."""
 
 
 def digest_of(steps: int) -> str:
-    """Return what a worker says in the end that was never disturbed.
+    """Return the digest that a worker reports at its end if it was never disturbed.
 
     >>> digest_of(0), digest_of(2)[:8]
     ('', 'f3c1d279')
@@ -89,12 +89,12 @@ def digest_of(steps: int) -> str:
 
 
 def server_configuration(folder: Path) -> str:
-    """Return a Jupyter configuration: a notebook server runs it as it starts."""
+    """Return a Jupyter configuration that a notebook server runs at its start."""
     return f"{HOLD}hold({str(folder)!r}, GPUS, {{'server': os.environ['JUPYTERHUB_USER']}})\n"
 
 
 def still_held(folder: Path) -> list[str]:
-    """Return the names that a living process holds."""
+    """Return the names whose locks a living process holds."""
     held = []
     for path in sorted(folder.iterdir()):
         with path.open("rb") as file:
@@ -107,12 +107,13 @@ def still_held(folder: Path) -> list[str]:
 
 @dataclass
 class WorkerStatements:
-    """All that was said.
+    """All statements.
 
     Attributes:
-        two: GPUs and places that were given to two at once.
-        begun: By job, the attempts that began. ``done``: by job and attempt, by rank, the digest
-            and the exit code of those that came to their end; ``done_at``: when (epoch seconds).
+        two: GPUs and places that were assigned twice.
+        begun: Attempts that began, by job.
+        done: Digest and exit code of the workers that finished, by job and attempt, by rank.
+        done_at: Time of each finish, in epoch seconds.
     """
 
     two: list[dict[str, Any]] = field(default_factory=list)
@@ -126,7 +127,7 @@ class WorkerStatements:
 
     @classmethod
     def of(cls, folder: Path) -> WorkerStatements:
-        """Read it."""
+        """Read the statements of a folder."""
         found = cls()
         file = folder / SAID
         for line in file.read_text().splitlines() if file.exists() else ():
@@ -144,7 +145,7 @@ class WorkerStatements:
             self.done_at[about["job"], about["attempt"]][about["rank"]] = said["at"]
 
     def ends_of(self, job: str, workers: int) -> list[int]:
-        """Return the attempts of a job of which all workers came to their end."""
+        """Return the attempts of a job in which all workers finished."""
         return sorted(
             attempt
             for (name, attempt), ranks in self.done.items()

@@ -1,4 +1,4 @@
-"""What a pool of any history is made of: its configurations, its machine and its people."""
+"""Building blocks for a pool with any history: configurations, the machine and the users."""
 
 from __future__ import annotations
 

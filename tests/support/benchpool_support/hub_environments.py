@@ -2,8 +2,8 @@
 
     python -m benchpool_support.hub_environments
 
-makes all of them in the virtual environment of the tests; the Makefile calls it. Each has a
-JupyterHub of its own, and finds everything else where the tests find it.
+This creates all of them in the virtual environment of the tests; the Makefile calls it. Each has
+its own JupyterHub and takes all other packages from the environment of the tests.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(sys.prefix) / "hubs"
 EARLIER_LINE = "5.5.4"
-"""The last release of the line before the present one."""
+"""Last release of the major version before the current one."""
 _FLOOR = re.compile(r'^\s*"jupyterhub>=([0-9.]+)"', re.MULTILINE)
 
 
 def oldest() -> str:
-    """Return the oldest version that pyproject.toml lets in."""
+    """Return the oldest version that pyproject.toml allows."""
     found = _FLOOR.search((ROOT / "pyproject.toml").read_text())
     assert found, "pyproject.toml names no oldest jupyterhub"
     return found[1]
 
 
 def python(version: str) -> Path:
-    """Return the Python that has this JupyterHub.
+    """Return the Python that has this version of JupyterHub.
 
     Raises:
-        FileNotFoundError: Its environment was not made.
+        FileNotFoundError: Its environment has not been created.
     """
     made = FOLDER / version / "bin" / "python"
     if not made.exists():
@@ -46,7 +46,7 @@ def python(version: str) -> Path:
 
 
 def make(version: str) -> None:
-    """Make the environment of a version anew."""
+    """Create the environment of a version, and replace an earlier one."""
     folder = FOLDER / version
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=False, symlinks=True)
@@ -54,7 +54,7 @@ def make(version: str) -> None:
     subprocess.run([*pip, "install", "-q", "--no-deps", f"jupyterhub=={version}"], check=True)
     ours = sysconfig.get_path("purelib")
     (own,) = folder.glob("lib/python*/site-packages")
-    # What is installed here is found after what lies in the new environment itself.
+    # The packages of the new environment come first, then the packages that are installed here.
     (own / "tests.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
     for part in ("share/jupyter", "etc/jupyter"):
         (folder / part).parent.mkdir(exist_ok=True)

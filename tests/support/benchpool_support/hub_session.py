@@ -1,4 +1,4 @@
-"""People at the Hub's own pages, without a browser: what its pages say, and what forms do."""
+"""Users of the Hub's own pages without a browser: they read pages and submit forms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_support.workstation import RunningWorkstation
 def logged_in(
     up: RunningWorkstation, user: str, password: str | None = None
 ) -> Iterator[httpx.Client]:
-    """Log in at the Hub's login page, with the shared password unless another is given."""
+    """Log in at the Hub's login page, with the shared password by default."""
     with direct.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
         session.get("/hub/login")
         answer = session.post(
@@ -27,5 +27,5 @@ def logged_in(
 
 
 def xsrf(session: httpx.Client) -> str:
-    """Return what the Hub's forms carry against other sites."""
+    """Return the XSRF token that the Hub's forms carry."""
     return next(c.value for c in session.cookies.jar if c.name == "_xsrf" and c.value)

@@ -1,22 +1,17 @@
-"""Scripted days at a bench, and when it should be given back.
+"""Scripted days at a bench, and the minute when it should be released.
 
-A line of the file is ``name | minute or never | what happens``: stretches of so many minutes, one
+A line of the file is ``name | minute or never | events``. The events are stretches of minutes, one
 after the other, of these words.
 
-====== ==========================================================================
-gpu    a cell computes on the GPU, whoever looks on
-cpu    a cell is busy and the GPU is not
-shell  a program runs in a terminal
-cells  a short cell is run every ten minutes and at the end, on processors
-rest   nothing is run; the page may be open and the GPU's memory full
-blip   nothing is run, and a sample now and then is at half a per cent
-gap    no samples of the GPU come
-mute   the notebook server does not say what its kernels do
-dark   neither is known, and a cell may run
-kept   its owner keeps the bench; exempt: an exemption holds
-asleep the machine sleeps: nobody looks
-jump   the clock is set ahead by so many minutes, in no time; back: back
-====== ==========================================================================
+====== ========================================================================== gpu    a cell
+computes on the GPU cpu    a cell is busy and the GPU is not shell  a program runs in a terminal
+cells  a short cell runs on the CPU every ten minutes and at the end rest   nothing runs; the page
+may be open and the GPU's memory full blip   nothing runs; a sample now and then is at half a per
+cent gap    no samples of the GPU arrive mute   the notebook server does not report the state of its
+kernels dark   neither is known, and a cell may run kept   the owner keeps the bench; exempt: an
+exemption holds asleep the machine sleeps, so there are no observations jump   the clock is set
+ahead by these minutes, in no time; back: back ======
+==========================================================================
 """
 
 from __future__ import annotations
@@ -36,15 +31,15 @@ from benchpool_scheduler.core.benches.idle import (
 FILE = Path(__file__).parents[2] / "scheduler" / "core" / "idle_cases.txt"
 LOOK_S = 30.0
 LATE_MIN = 1.5
-"""A bench must be due within a minute of its time; looks are half a minute apart."""
+"""Allowed delay of the due time, in minutes; observations are half a minute apart."""
 
 EXECUTED_EVERY = 20
-"""Looks between two short cells."""
+"""Observations between two short cells."""
 
 
 @dataclass(frozen=True)
 class IdleCase:
-    """One day: minutes of each word, and the minute in which the bench is due, None for never."""
+    """One day: minutes of each word, and the minute when the bench is due, or None for never."""
 
     name: str
     due: float | None
@@ -52,27 +47,27 @@ class IdleCase:
 
     @property
     def kind(self) -> str:
-        """What it is about: its name without the number."""
+        """The subject of the case: its name without the number."""
         return self.name.rpartition("-")[0]
 
 
 @dataclass(frozen=True)
 class IdleVerdict:
-    """What came of a case: the minute in which the bench was due, None for never."""
+    """Result of a case: the minute when the bench was due, or None for never."""
 
     case: IdleCase
     due: float | None
 
     @property
     def is_false(self) -> bool:
-        """It was given back though it should not have been, or too early."""
+        """Return whether the bench was released too early or should have been kept."""
         if self.due is None:
             return False
         return self.case.due is None or self.due < self.case.due - 1e-9
 
     @property
     def is_missed(self) -> bool:
-        """It should have been given back, and was not, or late."""
+        """Return whether the bench should have been released and was not, or was released late."""
         if self.case.due is None:
             return False
         return self.due is None or self.due > self.case.due + LATE_MIN
@@ -96,7 +91,7 @@ def judged(
     ladder: IdleLadder = IdleLadder(),  # noqa: B008 (frozen)
     through: Callable[[Sighting], Sighting] = lambda seen: seen,
 ) -> IdleVerdict:
-    """Let a case go by, and say when its bench was due first; ``through`` alters each look."""
+    """Play a case and return when its bench was first due; ``through`` alters each observation."""
     watch = IdleWatch()
     for minute, seen in sightings(case.story):
         watch = looked(watch, through(seen), ladder)
@@ -106,7 +101,7 @@ def judged(
 
 
 def sightings(story: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sighting]]:
-    """Yield the looks at a bench, each with the minute since the beginning."""
+    """Yield the observations of a bench, each with the minute since the beginning."""
     real_s, offset_s = 0.0, 0.0
     for word, minutes in story:
         if word in ("jump", "back"):

@@ -1,4 +1,4 @@
-"""A pool with one bench, whose GPU, notebook server and Hub say what a test tells them to."""
+"""A pool with one bench, with a scripted GPU, notebook server and Hub."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ idle_benches: {act: %s%s}
 
 
 def configuration(act: bool = True, more: str = "") -> str:
-    """Return a configuration whose rule is on or off, with ``more`` keys of it."""
+    """Return a configuration whose idle rule is on or off, with ``more`` keys of the rule."""
     return CONFIGURATION % ("true" if act else "false", more and f", {more}")
 
 
 @dataclass
 class HubThatStops(StaticDirectory):
-    """A Hub that keeps in mind what it was asked to stop, or refuses."""
+    """Hub that records the servers that it was asked to stop, or refuses."""
 
     stopped: list[tuple[str, str]] = field(default_factory=list)
     refuses: bool = False
 
     async def stop_server(self, user: str, name: str) -> None:
-        """Keep it in mind."""
+        """Record the server."""
         if self.refuses:
             raise Unavailable("the Hub refuses to stop it (HTTP 403).")
         self.stopped.append((user, name))
 
 
 class SeeingRuntime(ScriptedRuntime):
-    """A machine whose GPUs have the processes that a test lays there; None for not known."""
+    """Machine whose GPUs have the processes that a test sets, or None for unknown."""
 
     def __init__(self, gpus: Sequence[Device]) -> None:
         super().__init__(gpus)
         self.on_gpus: tuple[int, ...] | None = ()
 
     async def holders(self, gpus: Sequence[str]) -> tuple[int, ...] | None:
-        """Return what the test said."""
+        """Return the processes that the test set."""
         return self.on_gpus
 
 
 @dataclass
 class IdleSite:
-    """The pool and what it is told.
+    """The pool and its scripted inputs.
 
     Attributes:
         gives_up: The notebook server can take GPUs from its kernels.
@@ -76,18 +76,18 @@ class IdleSite:
 
     @property
     def id(self) -> str:
-        """The id of the bench's lease."""
+        """The ID of the bench's lease."""
         assert self.lease is not None
         return self.lease.id
 
     async def start(self) -> None:
-        """Let susan have a bench of one GPU."""
+        """Start a bench of one GPU for user susan."""
         asked = LeaseRequest(user="susan", server="", spawn="s", gpus=1)
         self.lease = await self.pool.benches.reserve(HUB, asked)
         self.hub.known_servers = (HubServer("susan", "", profile="large"),)
 
     def say(self, working: bool | None = False, **more: bool) -> BenchIdleness:
-        """Report as the notebook server does; None for what it cannot tell."""
+        """Report as the notebook server does, with None for unknown."""
         return self.pool.idle.report(
             SUSAN,
             self.id,
@@ -102,7 +102,7 @@ class IdleSite:
         )
 
     def measure(self, activity: float | None, span_s: float) -> None:
-        """Let a sample of the bench's GPU come; None for none."""
+        """Add a sample of the bench's GPU, unless ``activity`` is None."""
         if activity is not None and self.lease is not None:
             (gpu,) = self.lease.gpus
             holder = Holder(bench=self.id, server="", user="susan")
@@ -110,29 +110,29 @@ class IdleSite:
             self.pool.metering.seen.publish([HeldSample(sample, holder)])
 
     async def pass_by(self, seen: Sighting, span_s: float) -> None:
-        """Let a look's worth of what is told go by, and the service look."""
+        """Let the time of one observation pass with its reports, and let the service observe."""
         self.tell(seen, span_s)
         await self.pool.idle.look()
 
     def tell(self, seen: Sighting, span_s: float) -> None:
-        """Let sampler and notebook server tell what they saw."""
+        """Report the observation as the sampler and the notebook server do."""
         self.executions += seen.executed
         self.measure(seen.activity, span_s)
         self.say(seen.working)
 
     async def rest(self, minutes: float, every_s: float = 30.0) -> None:
-        """Let so many minutes pass in which nothing is used."""
+        """Let this number of minutes pass without any use."""
         for _ in range(round(minutes * 60 / every_s)):
             self.clock.pass_s(every_s)
             await self.pass_by(Sighting(0.0, every_s, 0.0, working=False), every_s)
 
     def now(self) -> BenchIdleness:
-        """Return how its bench stands."""
+        """Return the state of the bench."""
         (one,) = self.pool.idle.list(SUSAN)
         return one
 
     def trail(self) -> Path:
-        """Return where the audit trail lies."""
+        """Return the path of the audit trail."""
         return self.pool.observed.settings.state / "scheduler" / "audit"
 
 

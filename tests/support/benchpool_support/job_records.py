@@ -1,4 +1,4 @@
-"""Jobs and attempts as records, for tests of stores, and what becomes of them."""
+"""Jobs and attempts as records, for tests of stores, and their later changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.store.records import AddJob, AttemptRecord, JobRecord, 
 from benchpool_support.asking import asking
 
 T = 1_800_000_000.125
-"""When it all begins, seconds since the epoch."""
+"""Time of the beginning, in seconds since the epoch."""
 
 
 def job(**more: Any) -> JobRecord:
@@ -34,7 +34,7 @@ def job(**more: Any) -> JobRecord:
 
 
 def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
-    """Return the change that adds a job of a script with these files."""
+    """Return the change that adds a job with these files of a script."""
     submission = JobSubmission(
         entry=ScriptEntry("train.py", ["--fast"]),
         project=record.project,
@@ -53,13 +53,13 @@ def attempt(record: JobRecord, *gpus: str, **more: Any) -> AttemptRecord:
 
 
 def started(record: JobRecord, *gpus: str) -> tuple[JobRecord, AttemptRecord]:
-    """Return a job at its next start, on these GPUs."""
+    """Return a job and its attempt at its next start, on these GPUs."""
     record = replace(record, state=JobState.STARTING, attempt=record.attempt + 1)
     return record, attempt(record, *gpus)
 
 
 async def status_of(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
-    """Return the status of a job's object as the API server has it now."""
+    """Return the current status of a job's object in the API server."""
     found = await connection.get(TRAINING_JOBS.kind, name, namespace=namespace)
     status: dict[str, Any] = found.get("status", {})
     return status

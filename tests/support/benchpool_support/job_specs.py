@@ -1,4 +1,4 @@
-"""Any ``JobSpec``, drawn from the bounds that its fields declare: a new field is drawn too."""
+"""Random ``JobSpec`` objects from the bounds that the fields declare, including new fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
-    """Return a strategy for values of a type, inside its bounds; small ones are likelier."""
+    """Return a strategy for values of a type within its bounds; small values are likelier."""
     match kind:
         case inspect.Metadata():
             return values(kind.type)
@@ -51,12 +51,12 @@ def fields_of(record: type[Struct]) -> dict[str, st.SearchStrategy[Any]]:
 
 
 def fields() -> dict[str, st.SearchStrategy[Any]]:
-    """Return a strategy for each field of what a job asks for."""
+    """Return a strategy for each field of ``JobSpec``."""
     return fields_of(JobSpec)
 
 
 def job_specs() -> st.SearchStrategy[JobSpec]:
-    """Return a strategy for what a job may ask for; the fewest workers are not over all."""
+    """Return a strategy for job specs whose minimum of workers does not exceed their number."""
     return st.builds(JobSpec, **fields()).filter(
         lambda spec: spec.min_workers is None or spec.min_workers <= spec.workers
     )

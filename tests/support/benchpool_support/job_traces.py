@@ -1,4 +1,4 @@
-"""Labelled traces of jobs: samples as a driver and a kernel would give them, and what is wrong."""
+"""Labelled traces of jobs: samples in the form of driver and kernel, and the expected finding."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ POOL = PoolSizes(cpus=64, memory_gib=512, gpus=8, models={"H100": 80, "H200": 14
 BEGIN = 1_000_000.0
 
 Phases = Sequence[tuple[float, float | None]]
-"""Minutes and the activity in them, None for no samples."""
+"""Minutes and the activity in them, or None for no samples."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One job.
+    """Trace of one job.
 
     Attributes:
-        gpus: The phases of each GPU of each worker, one after the other.
-        used_cpus: Cores that each worker used; None for not measured. ``read_mb_s``: from disks.
-        memory_gib: Of a GPU, the most; ``host_gib`` of a worker.
-        lost: Part of its GPU time that pauses cost.
+        gpus: Phases of each GPU of each worker, one after the other.
+        used_cpus: CPU cores used by each worker, or None if not measured.
+        read_mb_s: Read rate from disks, in MB/s.
+        memory_gib: Maximum memory of a GPU, in GiB.
+        host_gib: Maximum host memory of a worker, in GiB.
+        lost: Share of its GPU time that pauses cost.
     """
 
     gpus: Sequence[Phases]
@@ -56,12 +58,12 @@ class Trace:
 
     @property
     def length_s(self) -> float:
-        """From its start to its end."""
+        """Time from its start to its end, in seconds."""
         return sum(minutes for minutes, _ in self.gpus[0]) * 60.0
 
 
 def finished(trace: Trace, database: Database, job: str) -> FinishedJob:
-    """Write a trace into a database as it would be measured, and read the job from it."""
+    """Write a trace into a database like measurements, and read the job from it."""
     workers = trace.spec.workers
     each = len(trace.gpus) // workers
     gpus: list[HeldSample] = []
@@ -135,13 +137,13 @@ def _used(trace: Trace, worker: WorkerId, holder: Holder) -> HeldWorkerSample:
 
 
 def _steady(random: Random, low: float, high: float, gpus: int = 1, least: float = 40) -> list[Any]:
-    """Return GPUs that are equally busy, give or take little, for over half an hour."""
+    """Return GPUs that are about equally busy for more than half an hour."""
     share, minutes = random.uniform(low, high), round(random.uniform(least, least + 60))
     return [[(minutes, min(share + random.uniform(0, 0.03), 1.0))] for _ in range(gpus)]
 
 
 def _with(random: Random, before: float, between: float, after: float, gpus: int = 1) -> list[Any]:
-    """Return GPUs that are busy but for these parts of two hours."""
+    """Return GPUs that are busy except for these parts of two hours."""
     busy = (1 - before - between - after) / 2
     share = random.uniform(0.8, 0.95)
     parts = ((before, 0.0), (busy, share), (between, 0.0), (busy, share), (after, 0.0))
@@ -197,7 +199,7 @@ LABELLED: Mapping[str, Make] = {
         _steady(r, 0.75, 0.95), JobSpec(time_limit_s=r.choice([86_400, 172_800]))
     ),
 }
-"""A trace of each rule, by its name; drawn anew with each random number."""
+"""Maker of a trace for each rule, by the rule's name; each random number gives a new trace."""
 
 HEALTHY: Sequence[Make] = (
     lambda r: Trace(_steady(r, 0.75, 0.98), memory_gib=r.uniform(30, 75)),
@@ -209,4 +211,4 @@ HEALTHY: Sequence[Make] = (
     lambda r: Trace(_with(r, r.uniform(0, 0.05), r.uniform(0, 0.08), r.uniform(0, 0.05))),
     lambda r: Trace(_steady(r, 0.75, 0.98), JobSpec(time_limit_s=7200), sm=None),
 )  # fmt: skip
-"""Jobs that nothing should be said of."""
+"""Makers of jobs without any finding."""

@@ -1,4 +1,4 @@
-"""How a page is walked by keyboard, and where its boxes lie."""
+"""Keyboard navigation of a page, and the positions of its boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def tab_to(page: Page, name: str) -> None:
 
 
 async def hangs_out(page: Page, chosen: str) -> float:
-    """Return how far something reaches beyond the window, in pixels."""
+    """Return how far an element reaches beyond the window, in pixels."""
     box, size = await page.locator(chosen).bounding_box(), page.viewport_size
     assert box is not None
     assert size is not None

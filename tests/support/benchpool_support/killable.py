@@ -1,4 +1,4 @@
-"""``benchpool up`` of which any process may be killed: who keeps it running starts it again."""
+"""``benchpool up`` whose processes may be killed; a keeper starts it again."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from benchpool_support.waiting import MOST_POLL_S, PATIENCE_S, processor_seconds
 from benchpool_support.workstation import COMMAND, RunningWorkstation, choose_ports
 
 AWAY_S = (0.0, 1.0)
-"""Until ``benchpool up`` is started again."""
+"""Range of the delay until ``benchpool up`` starts again, in seconds."""
 
 
 @dataclass
 class Machine:
-    """``benchpool up``, started again by hand whenever it has ended.
+    """``benchpool up``, started again whenever it has ended.
 
     Attributes:
-        killed: By the folder of a worker, what is known of its supervisor that was killed.
+        killed: Facts about the killed supervisor of a worker, by the worker's folder.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Machine:
         return self.folder / "state"
 
     def start(self) -> RunningWorkstation:
-        """Start it, and from then on again and again."""
+        """Start it, and restart it whenever it ends."""
         (self.folder / "benchpool.yaml").write_text(self.configuration)
         choose_ports(self.state)
         self._begin()
@@ -69,7 +69,7 @@ class Machine:
                 text=True,
             )
         self.starts += 1
-        # Killed before it was ready, its lines end; then there is no standard error to show.
+        # If it was killed before it was ready, its output ends, and standard error is empty.
         with suppress(AssertionError):
             self.up = RunningWorkstation(self._process, self.state)
 
@@ -83,7 +83,7 @@ class Machine:
                     self._begin()
 
     def kill(self, kind: str) -> bool:
-        """Kill one of a kind; say whether there was one."""
+        """Kill one process of a kind and return whether there was one."""
         found = self.of_kind(kind)
         if not found:
             return False
@@ -98,7 +98,7 @@ class Machine:
         return False
 
     def killed_of(self, job: str, attempt: int) -> dict[int, KilledSupervisor]:
-        """Return, by worker, whose supervisors were killed, of one attempt."""
+        """Return the killed supervisors of one attempt by worker."""
         return {
             int(folder.name.removeprefix("worker-")): one
             for folder, one in self.killed.items()
@@ -114,7 +114,7 @@ class Machine:
         ]
 
     def processes(self) -> list[psutil.Process]:
-        """Return all that name the state folder, but for the workers' own commands."""
+        """Return the processes that name the state folder, except the workers' own commands."""
         return [one for one in psutil.process_iter() if _belongs(one, str(self.folder))]
 
     def settle(self) -> None:
@@ -135,11 +135,11 @@ class Machine:
             raise AssertionError(f"{failed}; up has ended: {ended}; living:\n{left}") from failed
 
     def progress(self) -> object:
-        """Return what changes while anything is done: starts, processes, processor time."""
+        """Return a value that changes while work is done: starts, processes, processor time."""
         return self.starts, processor_seconds(self.processes())
 
     def end(self) -> None:
-        """End it for good, as Ctrl-C does."""
+        """Stop it permanently, as Ctrl-C does."""
         self._enough.set()
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
@@ -149,14 +149,14 @@ class Machine:
 
 
 def words_of(process: psutil.Process) -> str:
-    """Return the command line of a process; empty for one that is gone."""
+    """Return the command line of a process, or an empty string if it has ended."""
     with suppress(psutil.Error):
         return " ".join(process.cmdline())
     return ""
 
 
 def _words_above(process: psutil.Process) -> str:
-    """Return the parent's command line: what a process has before it becomes what it starts."""
+    """Return the parent's command line, which a fork has until it executes its own program."""
     with suppress(psutil.Error):
         parent = process.parent()
         return "" if parent is None else words_of(parent)
@@ -173,7 +173,7 @@ def _belongs(process: psutil.Process, folder: str) -> bool:
 
 
 def _kind(words: str) -> str:
-    """Return what a process is, by its command line."""
+    """Return the kind of a process by its command line."""
     named = {
         "worker.supervisor": "supervisor",
         "parent_death.py --restart": "keeper",
@@ -187,9 +187,9 @@ def _kind(words: str) -> str:
 
 
 def kill_supervisor(one: psutil.Process, folder: Path) -> KilledSupervisor:
-    """Kill a supervisor at the very instant that it is in, and return when its worker is gone.
+    """Kill a supervisor in its present state, and return when its worker has ended.
 
-    It is stopped at first: what is on record then stays so.
+    The supervisor is suspended first, so that its records do not change any more.
     """
     below = one.children(recursive=True)
     one.suspend()
@@ -198,8 +198,8 @@ def kill_supervisor(one: psutil.Process, folder: Path) -> KilledSupervisor:
     below += [it for it in one.children(recursive=True) if it not in below]
     one.kill()
     until(lambda: _is_gone(one), "the supervisor is gone")
-    # What it leaves is killed by the kernel, or has ended: a worker that goes on is seen by its
-    # own words.
+    # The kernel kills the children, or they have ended. A worker that continues is detected by its
+    # own statements.
     dying = [it for it in below if _dies(it)]
     until(lambda: all(map(_is_gone, dying)), "what it started is gone")
     return KilledSupervisor(recorded, time.time())
@@ -216,7 +216,7 @@ def _is_gone(one: psutil.Process) -> bool:
 
 
 def _dies(one: psutil.Process) -> bool:
-    """Tell whether the kernel ends a process: SIGKILL is pending, or it is taken down already."""
+    """Return whether the kernel ends a process: SIGKILL is pending, or the process has ended."""
     with suppress(OSError):
         words = Path(f"/proc/{one.pid}/status").read_text().split()
         pending = [int(words[words.index(it) + 1], 16) for it in ("SigPnd:", "ShdPnd:")]

@@ -1,7 +1,7 @@
-"""A real JupyterHub process with the spawner for clusters, of any version, for tests.
+"""A real JupyterHub process of any version with the spawner for clusters, for tests.
 
-Its pods are real objects of a real API server; where they run without a container, ``Notebooks``
-answers in their place, so that the Hub sees its servers come up.
+Its pods are real objects of a real API server. Pods that run without a container have ``Notebooks``
+as their servers, so that the Hub sees them start.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from benchpool_support.waiting import family, processor_seconds, until
 
 ROOT = Path(__file__).parents[3]
 TOKEN = "hub-of-the-tests"
-"""By it the served scheduler knows the Hub."""
+"""Token by which the served scheduler recognizes the Hub."""
 
 ADMIN_TOKEN = "admin-of-the-tests"
 SERVICE_TOKEN = "service-of-the-tests"
-"""By it the Hub knows the scheduler."""
+"""Token by which the Hub recognizes the scheduler."""
 
 READY_S = 120.0
 
 
 def python_with_hub(version: str | None) -> Path:
-    """Return a Python that has this JupyterHub; None is the one of these tests."""
+    """Return a Python with this version of JupyterHub; None: the Python of these tests."""
     return Path(sys.executable) if version is None else hub_environments.python(version)
 
 
 class Notebooks:
-    """Answers for all notebook servers, as a single-user server of the Hub's version does."""
+    """Server for all notebook servers, like a single-user server of the Hub's version."""
 
     def __init__(self) -> None:
         outer = self
@@ -67,16 +67,16 @@ class Notebooks:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """Stop answering."""
+        """Stop the server."""
         self._server.shutdown()
 
 
 @dataclass
 class KubeHub:
-    """A Hub with its folder; it may be killed and started again.
+    """Hub with its folder; it may be killed and restarted.
 
     Attributes:
-        config: Lines of Python that come after ``hub_config/kubernetes.py``.
+        config: Lines of Python that are appended to ``hub_config/kubernetes.py``.
     """
 
     folder: Path
@@ -92,17 +92,17 @@ class KubeHub:
 
     @property
     def url(self) -> str:
-        """Return where the browser goes."""
+        """Return the Hub's address for browsers."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def api_url(self) -> str:
-        """Return where services reach the Hub's API."""
+        """Return the address of the Hub's API for services."""
         return f"http://127.0.0.1:{self._ports[0]}/hub/api"
 
     @property
     def log(self) -> str:
-        """Return what the Hub has logged."""
+        """Return the Hub's log."""
         return (self.folder / "hub.log").read_text(errors="replace")
 
     def start(self) -> None:
@@ -121,7 +121,7 @@ class KubeHub:
         self.wait_up()
 
     def wait_up(self) -> None:
-        """Wait until it answers, as long as it does anything: it logs, or uses the processor."""
+        """Wait until the Hub answers, while it makes progress: it logs, or uses the processor."""
         process = self.process
 
         def up_or_over() -> bool:
@@ -135,7 +135,7 @@ class KubeHub:
         assert process is None or process.poll() is None, f"the Hub ended\n{self.log[-4000:]}"
 
     def stop(self, number: int = signal.SIGTERM) -> None:
-        """End the Hub; by SIGKILL it cannot clean up, and its proxy lives on."""
+        """Stop the Hub; after SIGKILL it cannot clean up, and its proxy continues."""
         if self.process is None:
             return
         self.process.send_signal(number)
@@ -143,7 +143,7 @@ class KubeHub:
         self.process = None
 
     def close(self) -> None:
-        """End the Hub and its proxy."""
+        """Stop the Hub and its proxy."""
         group = None if self.process is None else self.process.pid
         self.stop()
         pid = self.folder / "proxy.pid"
@@ -154,7 +154,7 @@ class KubeHub:
             _end(-group)
 
     def until(self, holds: Callable[[], Any], seconds: float = 120.0) -> Any:
-        """Return what ``holds`` returns as soon as that is true; fail when the Hub has ended."""
+        """Return the first true result of ``holds``; fail if the Hub has ended."""
 
         def look() -> Any:
             if found := holds():
@@ -165,7 +165,7 @@ class KubeHub:
 
         return until(look, lambda: f"the Hub's log ends\n{self.log[-6000:]}", seconds)
 
-    # ------------------------------------------------------------------ what people do
+    # ------------------------------------------------------------------ user actions
 
     def api(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Call the Hub's REST API as an administrator."""
@@ -175,22 +175,22 @@ class KubeHub:
         )
 
     def add_user(self, name: str, groups: Sequence[str] = ()) -> None:
-        """Add a user, and the groups that the user is in."""
+        """Add a user and the user's groups."""
         assert self.api("POST", f"users/{name}").status_code in (201, 409)
         for group in groups:
             self.api("POST", f"groups/{group}")
             assert self.api("POST", f"groups/{group}/users", json={"users": [name]}).is_success
 
     def ask_server(self, user: str, name: str = "", **options: Any) -> httpx.Response:
-        """Ask for a server; the answer may come before it runs."""
+        """Request a server; the response may arrive before it runs."""
         return self.api("POST", _server(user, name), json=options)
 
     def stop_server(self, user: str, name: str = "") -> httpx.Response:
-        """Stop a server, or its start."""
+        """Stop a server, or cancel its start."""
         return self.api("DELETE", _server(user, name))
 
     def server(self, user: str, name: str = "") -> dict[str, Any] | None:
-        """Return what the Hub says of a server; None where it has none."""
+        """Return the Hub's model of a server, or None if there is none."""
         found = self.api("GET", f"users/{user}?include_stopped_servers").json()
         servers: dict[str, dict[str, Any]] = found.get("servers") or {}
         one = servers.get(name)
@@ -204,11 +204,11 @@ class KubeHub:
         return found
 
     def wait_gone(self, user: str, name: str = "", seconds: float = 120.0) -> None:
-        """Wait until a server runs no more."""
+        """Wait until a server has stopped."""
         self.until(lambda: self.server(user, name) is None, seconds)
 
     def progress(self, user: str, name: str = "") -> Iterator[dict[str, Any]]:
-        """Yield the steps of a start, to its end."""
+        """Yield the progress events of a start until its end."""
         headers = {"Authorization": f"token {ADMIN_TOKEN}"}
         path = f"{self.url}/hub/api/{_server(user, name)}/progress"
         with direct.stream("GET", path, headers=headers, timeout=60) as answer:
@@ -267,7 +267,7 @@ c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 0}}
 
 @contextmanager
 def running(hub: KubeHub) -> Iterator[KubeHub]:
-    """Run a Hub for a while."""
+    """Run a Hub until the block ends."""
     try:
         hub.start()
         yield hub

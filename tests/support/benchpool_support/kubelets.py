@@ -1,4 +1,4 @@
-"""A kubelet's pod resources API on a socket of its own: what it tells is data."""
+"""The pod resources API of a kubelet on its own socket, with scripted answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import grpc
 
 
 def text(number: int, value: str | bytes) -> bytes:
-    """A field of a message as it travels: its number, its length, its bytes."""
+    """Return an encoded field of a message: its number, its length, its bytes."""
     data = value.encode() if isinstance(value, str) else value
     return bytes([number << 3 | 2]) + _varint(len(data)) + data
 
@@ -25,12 +25,12 @@ def _varint(value: int) -> bytes:
 
 @dataclass
 class ScriptedKubelet:
-    """What a kubelet tells.
+    """Scripted answers of a kubelet.
 
     Attributes:
-        free: By resource, the devices that there are. ``given``: by namespace and name of a pod and
-            resource, those that it has.
-        broken: Answer nothing but faults.
+        free: Devices by resource.
+        given: Devices of a pod by namespace, name and resource.
+        broken: Answer with errors only.
     """
 
     free: dict[str, list[str]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class ScriptedKubelet:
     def answer(self, method: str) -> bytes:
         """Return the message that answers a method."""
         if method.endswith("/GetAllocatableResources"):
-            # The numbers of cores come too; our side does not know that field.
+            # The message includes core numbers; our side does not know that field.
             return b"".join(text(1, _devices(*it)) for it in self.free.items()) + b"\x10\x07"
         return b"".join(
             text(

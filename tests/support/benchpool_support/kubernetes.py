@@ -1,4 +1,4 @@
-"""What tests on a real API server share: our definitions in it, and namespaces of their own."""
+"""Shared parts of tests on a real API server: our definitions, and namespaces per test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BINDINGS = Kind(
 
 
 async def define(connection: Connection) -> None:
-    """Put our custom resource definitions into the API server and wait until they serve."""
+    """Apply our custom resource definitions to the API server and wait until they are served."""
     for resource in RESOURCES:
         wanted = definition(resource)
         await connection.apply(DEFINITIONS, wanted["metadata"]["name"], wanted, manager="tests")
@@ -38,7 +38,7 @@ async def define(connection: Connection) -> None:
 
 
 async def _police(connection: Connection) -> None:
-    """Keep accepted jobs as they are, as the chart does."""
+    """Protect accepted jobs against changes, as the chart does."""
     about = {"apiVersion": POLICIES.api_version, "metadata": {"name": "accepted"}}
     policy = about | {"kind": POLICIES.kind, "spec": accepted_stays()}
     await connection.apply(POLICIES, "accepted", policy, manager="tests")
@@ -58,7 +58,7 @@ async def _established(connection: Connection, name: str) -> None:
 
 @asynccontextmanager
 async def namespace(connection: Connection, prefix: str = "test") -> AsyncIterator[str]:
-    """Yield a namespace of this test alone; it is told to go afterwards."""
+    """Yield a namespace for this test alone; it is deleted afterwards."""
     name = f"{prefix}-{secrets.token_hex(4)}"
     await connection.create(NAMESPACES, {"metadata": {"name": name}})
     try:
@@ -68,7 +68,7 @@ async def namespace(connection: Connection, prefix: str = "test") -> AsyncIterat
 
 
 async def empty(connection: Connection, *kinds: Kind) -> None:
-    """Delete all objects of kinds of the whole cluster."""
+    """Delete all objects of cluster-wide kinds."""
     for kind in kinds:
         listing: Any = await connection.list(kind)
         for item in listing.items:

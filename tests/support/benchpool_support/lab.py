@@ -1,4 +1,4 @@
-"""A pool of scripted workers and a clock that stands still, for what is estimated of jobs."""
+"""A pool of scripted workers with a stopped clock, for tests of estimates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ projects:
 
 
 class Lab:
-    """A pool of scripted workers with a clock that stands still; no sleeps."""
+    """Pool of scripted workers with a stopped clock; no sleeps."""
 
     def __init__(self, state: Path, gpus: int = 1) -> None:
         self.clock = FakeClock()
@@ -40,7 +40,7 @@ class Lab:
         return await self.begun((await self.pool.jobs.submit(caller, job)).id)
 
     async def begun(self, job: str) -> Job:
-        """Let a job run as soon as it is launched."""
+        """Mark a job as running as soon as it is launched, and return it."""
         await reached(self.pool, job, State.STARTING)
         await self.runtime.until_launched(1 + len(self._begun))
         worker = next(w for w in self.runtime.alive if w.job == job)
@@ -49,18 +49,18 @@ class Lab:
         return await reached(self.pool, job, State.RUNNING)
 
     async def run(self, caller: Caller, job: JobSubmission, seconds: float) -> Job:
-        """Run a job to its end; it takes so long."""
+        """Run a job to its end, which takes this number of seconds."""
         running = await self.start(caller, job)
         self.clock.pass_s(seconds)
         self.end(running)
         return await reached(self.pool, running.id, State.SUCCEEDED)
 
     def end(self, job: Job, exit_code: int = 0) -> None:
-        """Let a job's worker end now."""
+        """End a job's worker now."""
         worker = next(w for w in self.runtime.alive if w.job == job.id)
         self.runtime.end(worker, exit_code, at=self.clock.now())
 
 
 async def estimated(pool: Pool, job: str) -> Job:
-    """Return a job once its start is estimated."""
+    """Return a job as soon as its start is estimated."""
     return await until_job(pool, job, lambda now: now.estimated_start is not None)

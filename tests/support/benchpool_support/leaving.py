@@ -1,7 +1,7 @@
-"""A pool as a service sees it while victims save their work, and when they have gone.
+"""A service's view of the pool while victims save their work, and after they have left.
 
-``simulation.passes.after`` lets every command take effect at once; here those who were told to
-leave hold their GPUs for a while, and who waits for them keeps a promise (R20).
+``simulation.passes.after`` applies every command immediately. Here, the preempted jobs hold their
+GPUs for a while, and the waiting claimant keeps its promise (R20).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from benchpool_scheduler.core.model import (
 
 
 def under_way(pool: Snapshot, plan: Plan) -> Snapshot:
-    """Return the pool when a plan's victims have their notice and nobody has left yet.
+    """Return the pool when a plan's victims have their notice and all still hold their GPUs.
 
-    A job that only shrinks gives its surplus workers back at once.
+    A job that only shrinks releases its surplus workers immediately.
     """
     jobs = {job.id: job for job in pool.jobs}
     for command in plan.commands:
@@ -56,7 +56,7 @@ def _given(job: JobFacts, command: Start) -> JobFacts:
 
 
 def gone(pool: Snapshot) -> Snapshot:
-    """Return the pool when all who were leaving have left; they queue again."""
+    """Return the pool after all leaving jobs have left; they are queued again."""
     return replace(pool, jobs=tuple(_left(job) for job in pool.jobs))
 
 
@@ -76,7 +76,7 @@ def _left(job: JobFacts) -> JobFacts:
 
 
 def places(plan: Plan, job: JobId | str) -> tuple[Worker, ...]:
-    """Return all workers that a plan gives a job, what must wait included."""
+    """Return all workers that a plan assigns to a job, including earmarked places."""
     return tuple(
         worker
         for command in plan.commands

@@ -1,4 +1,4 @@
-"""Kernels of a running Jupyter server, and cells that are run in them without any browser."""
+"""Kernels of a running Jupyter server, and functions that run cells in them without a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_support.waiting import PATIENCE_S, until_async
 
 
 def start(server: httpx.Client) -> str:
-    """Start a kernel; return its id."""
+    """Start a kernel and return its ID."""
     answer = server.post("api/kernels", json={})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
@@ -24,7 +24,7 @@ def start(server: httpx.Client) -> str:
 async def until_connected(server: httpx.Client) -> None:
     """Wait until a page is connected to the server's kernels, and they are idle.
 
-    JupyterLab calls a kernel idle before it is connected, and forgets a cell that is run then.
+    JupyterLab shows a kernel as idle before it is connected, and loses a cell that is run then.
     """
     await until_async(
         lambda: server.get("api/kernels").json(),
@@ -38,7 +38,7 @@ def _is_ready(kernel: Mapping[str, Any]) -> bool:
 
 
 async def run(server: httpx.Client, kernel: str, code: str, *, until: str = "idle") -> str:
-    """Run a cell, and leave when the kernel says that it is ``until``; return what it printed."""
+    """Run a cell until the kernel's state is ``until``, and return the printed text."""
     message = uuid.uuid4().hex
     request = {
         "header": {

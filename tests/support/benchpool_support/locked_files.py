@@ -1,4 +1,4 @@
-"""A SQLite file that somebody else keeps to themselves."""
+"""A SQLite file that another connection has locked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Keep others from reading and writing a database that nobody has open."""
+    """Lock an unused database against reads and writes."""
     db = sqlite3.connect(file, isolation_level=None, timeout=30)
     try:
-        # In WAL mode only this keeps readers out, too.
+        # In WAL mode only this excludes readers, too.
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
         yield

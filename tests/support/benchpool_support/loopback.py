@@ -1,4 +1,4 @@
-"""Ports of this machine's loopback, and whether something answers there."""
+"""Ports of this machine's loopback, and a check whether a server answers there."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import httpx
 from benchpool_support import direct
 
 PORTS = range(28_000, 32_000)
-"""Neither the kernel gives them to whoever asks for any port, nor benchpool to what it starts."""
+"""Ports for tests, which neither the kernel nor benchpool assigns to other programs."""
 
 _held: list[IO[bytes]] = []
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, and that no other process of tests is given.
+    """Return an unused port that no other test process receives.
 
-    Until the program listens that it is for, nobody else may come to it: it stays with this
-    process as long as that lives, and is none of those that the kernel chooses by itself.
+    The port stays reserved for this process until it ends. The kernel does not choose it for other
+    programs.
     """
     folder = Path(tempfile.gettempdir()) / f"benchpool-ports-of-tests-{os.getuid()}"
     folder.mkdir(exist_ok=True)
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 
 def answers(url: str) -> bool:
-    """Tell whether a page answers well."""
+    """Return whether a page answers successfully."""
     try:
         return direct.get(url, timeout=30).status_code == 200
     except httpx.HTTPError:

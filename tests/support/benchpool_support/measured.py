@@ -1,4 +1,4 @@
-"""Samples for tests, and a sampler that tells what a test wrote down."""
+"""Samples for tests, and a sampler with scripted samples."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def steady(
     holder: Holder = NOBODY,
     span_s: float = 10.0,
 ) -> list[HeldSample]:
-    """Return samples without a gap between two times; 100 W, 8 of 80 GiB."""
+    """Return samples without a gap between two times, at 100 W and with 8 of 80 GiB used."""
     times = range(1, round((end - begin) / span_s) + 1)
     return [
         HeldSample(
@@ -59,10 +59,10 @@ def steady(
 
 
 class ScriptedSampler:
-    """The port's sibling of tests: what it tells is asked of a function, faults included.
+    """Sampler for tests that takes its samples from a function, including errors.
 
     Attributes:
-        calls: How often it was asked.
+        calls: Number of calls of ``sample``.
     """
 
     def __init__(self, tell: Callable[[str, float], GpuSample | None]) -> None:
@@ -74,11 +74,11 @@ class ScriptedSampler:
     def sample(
         self, gpus: Sequence[str], now: float, cpu_share: Mapping[str, float]
     ) -> Sequence[GpuSample]:
-        """Return what the function tells of each GPU."""
+        """Return the function's sample of each GPU."""
         self.calls += 1
         told = [self._tell(gpu, now) for gpu in gpus]
         return [it for it in told if it is not None]
 
     def close(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.closed = True

@@ -1,4 +1,4 @@
-"""A site with names: its name service, a workstation behind one of them, a browser that logs in."""
+"""A site with names: a name service, a workstation behind a name, and a logged-in browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = "pool.example.test"
 
 
 class HereByName(httpx.HTTPTransport):
-    """Leads every name to this machine, as the site's name server would."""
+    """Transport that resolves every name to this machine, as the site's name server would."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         return super().handle_request(
@@ -32,14 +32,14 @@ class HereByName(httpx.HTTPTransport):
 
 
 def start_with_subdomains(state: Path, **more: Any) -> AbstractContextManager[RunningWorkstation]:
-    """Start ``up`` with users' servers at names of their own; ``more`` is as ``start`` takes it."""
+    """Start ``up`` with a subdomain for each user's servers; ``more`` is passed to ``start``."""
     arguments = ["--tls", "self-signed", "--public-host", HOST, "--subdomains"]
     return start(state, arguments=arguments, auth="one-time", **more)
 
 
 @contextmanager
 def administrators_browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
-    """Yield a browser in which the administrator has logged in."""
+    """Yield a browser that is logged in as the administrator."""
     trusted = ssl.create_default_context(cafile=up.state / "hub" / "tls" / "cert.pem")
     transport = HereByName(verify=trusted)
     with httpx.Client(transport=transport, follow_redirects=True, timeout=60) as browser:
@@ -48,21 +48,21 @@ def administrators_browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
 
 
 def open_lab(up: RunningWorkstation, browser: httpx.Client, user: str) -> httpx.Response:
-    """Open a user's server, which must be at a name of its own."""
+    """Open a user's server and check that it has a name of its own."""
     lab = browser.get(f"{up.ready['url']}hub/user/{user}/lab")
     assert (lab.status_code, lab.url.host) == (200, f"{user}.{HOST}")
     return lab
 
 
 def jobs_seen_from(browser: httpx.Client, lab: httpx.Response, user: str) -> Any:
-    """Return the jobs that a user's server is told of."""
+    """Return the jobs in the answer to a user's server."""
     jobs = browser.get(lab.url.join(f"/user/{user}/benchpool/api/v1/jobs"))
     assert jobs.status_code == 200, jobs.text
     return jobs.json()
 
 
 def follow_to_pool(up: RunningWorkstation, browser: httpx.Client) -> None:
-    """Go from the Hub's home to the pool, which must stay at the same name and port."""
+    """Go from the Hub's home page to the pool and check that name and port stay the same."""
     home = browser.get(f"{up.ready['url']}hub/home")
     link = re.search(r'href="([^"]*/services/benchpool/)"', home.text)
     assert link, home.text

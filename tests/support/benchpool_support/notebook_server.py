@@ -23,20 +23,20 @@ START_S = 120.0
 
 @dataclass(frozen=True)
 class NotebookServer:
-    """A running server: its address, the folder that it serves, a logged-in page."""
+    """Running server: its address, its root folder, and a logged-in client."""
 
     url: str
     root: Path
     page: httpx.Client
 
     def stranger(self) -> httpx.Client:
-        """Return a page that is not logged in."""
+        """Return a client that is not logged in."""
         return direct.Client(base_url=self.url, timeout=30)
 
 
 @contextmanager
 def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[NotebookServer]:
-    """Run a server that serves ``folder/root`` with these variables on top of our own."""
+    """Run a server that serves ``folder/root``, with these variables in addition to ours."""
     root, runtime = folder / "root", folder / "runtime"
     for each in (root, runtime, folder / "home"):
         each.mkdir(parents=True, exist_ok=True)
@@ -78,9 +78,9 @@ def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Notebo
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a server as its spawner does: the thread of a request under way may stay for ever.
+    """Stop a server as its spawner does, because the thread of a request may never end.
 
-    A thread of AnyIO is told to end by its request's task, which the server's loop does not finish.
+    AnyIO ends a thread through the task of its request, which the server's loop does not finish.
     """
     process.terminate()
     try:
@@ -91,7 +91,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _hang_up_as_usual() -> None:
-    """Have closed terminals end their programs, even where the tests run under ``nohup``."""
+    """Restore SIGHUP, so that closed terminals end their programs even under ``nohup``."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
@@ -99,7 +99,7 @@ def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
     def look() -> str | None:
         assert process.poll() is None, f"the notebook server ended:\n{log.read_text()}"
         for path in runtime.glob(f"jpserver-{process.pid}.json"):
-            with suppress(ValueError):  # half written
+            with suppress(ValueError):  # the file is half written
                 url: str = json.loads(path.read_text())["url"]
                 if _answers(url):
                     return url

@@ -1,7 +1,7 @@
-"""A scripted NVML library: what the driver answers is data, faults included.
+"""A scripted NVML library: the driver's answers, including errors, are data.
 
-It takes the place of the library object inside the binding, so the binding's own code runs, with
-its structures and its by-reference arguments.
+It replaces the library object inside the binding. The binding's own code therefore runs, with its
+structures and its by-reference arguments.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ UNKNOWN = pynvml.NVML_ERROR_UNKNOWN
 
 @dataclass
 class ScriptedGpu:
-    """One GPU; a slice of a GPU is one too. ``fails`` maps function names to error numbers.
+    """One GPU, or a slice of a GPU. ``fails`` maps function names to error numbers.
 
-    ``nvlinks`` holds the bus address at the other end of each link; ``ancestors`` the driver's
-    word for the nearest common ancestor with other GPUs; ``cores`` the near processors, as bits.
-    ``minor`` is the number of its device file, ``instances`` a slice's GPU and compute instance.
-    ``utilisation`` holds the driver's samples, time in microseconds and per cent; the rest of what
-    it does is None where it is not supported. ``gpm`` is the share of multiprocessors at work,
-    ``gpm_active`` that of the time in which something ran, the same where it is None. So many
-    processes more come between being asked how many there are and which: ``grows``.
+    ``nvlinks`` holds the bus address at the other end of each link. ``ancestors`` holds the
+    driver's value for the nearest common ancestor with other GPUs, and ``cores`` the near
+    processors as bits. ``minor`` is the number of its device file, ``instances`` a slice's GPU and
+    compute instance. ``utilisation`` holds the driver's samples, with time in microseconds and per
+    cent. The other activity values are None if they are not supported. ``gpm`` is the share of busy
+    multiprocessors. ``gpm_active`` is the share of time with any activity, and equals ``gpm`` if it
+    is None. ``grows`` is the number of processes that start between the query for their count and
+    the query for the list.
     """
 
     uuid: str
@@ -68,7 +69,7 @@ class ScriptedGpu:
 
 
 class ScriptedLibrary:
-    """The library object: one attribute per C function; missing ones are as in an old driver."""
+    """Library object with one attribute per C function; ``missing`` ones simulate an old driver."""
 
     def __init__(self, gpus: Sequence[ScriptedGpu], *, missing: Sequence[str] = ()) -> None:
         self.gpus = list(gpus)
@@ -89,7 +90,7 @@ class ScriptedLibrary:
 
         def call(*arguments: Any) -> int:
             self.calls.append(name)
-            if name in self.missing:  # the binding keeps what it has found once
+            if name in self.missing:  # the binding caches functions that it has found
                 return int(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
             time.sleep(self.slow_ms.get(name, 0.0) / 1000)
             try:
@@ -107,7 +108,7 @@ class ScriptedLibrary:
         return self.gpu(about).fails.get(name, SUCCESS) if of_gpu else SUCCESS
 
     def install(self, monkeypatch: Any) -> None:
-        """Put this in the binding's place for the duration of a test."""
+        """Replace the library in the binding for the duration of a test."""
         monkeypatch.setattr(pynvml, "nvmlLib", self)
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
 
@@ -117,13 +118,13 @@ class ScriptedLibrary:
         return [*self.gpus, *slices]
 
     def handle(self, gpu: ScriptedGpu) -> int:
-        """Return the handle of a GPU: it stays, whatever becomes of the order."""
+        """Return the handle of a GPU, which stays the same when the order changes."""
         if gpu.uuid not in self._names:
             self._names.append(gpu.uuid)
         return self._names.index(gpu.uuid) + 1
 
     def gpu(self, handle: Any) -> ScriptedGpu:
-        """Return what a handle stands for."""
+        """Return the GPU of a handle."""
         number = address(handle)
         for gpu in self.known():
             if 0 < number <= len(self._names) and gpu.uuid == self._names[number - 1]:
@@ -131,9 +132,9 @@ class ScriptedLibrary:
         raise NoSuchHandle
 
     def parent(self, part: ScriptedGpu) -> ScriptedGpu | None:
-        """Return the GPU that this is a slice of."""
+        """Return the GPU that contains this slice, or None."""
         return next((gpu for gpu in self.gpus if any(it is part for it in gpu.slices or ())), None)
 
 
 class NoSuchHandle(Exception):
-    """A handle of a GPU that is not there any more."""
+    """The handle's GPU does not exist any more."""

@@ -1,4 +1,4 @@
-"""What the scripted driver answers to each function of the binding; see ``nvml``."""
+"""Answers of the scripted driver to each function of the binding; see ``nvml``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SUCCESS = 0
 RESERVED_MIB = 600
-"""What the driver keeps for itself, which the first version counts as used."""
+"""Memory reserved by the driver, in MiB, which the first version counts as used."""
 NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
 
 
@@ -94,7 +94,7 @@ def _processes(name: str) -> Callable[..., int]:
             return int(pynvml.NVML_ERROR_INSUFFICIENT_SIZE)
         for position, pid in enumerate(pids):
             array[position].pid = pid
-            # Inside a container the driver does not tell the memory.
+            # Inside a container the driver does not report the memory.
             array[position].usedGpuMemory = pynvml.NVML_VALUE_NOT_AVAILABLE_ulonglong.value
         return SUCCESS
 
@@ -187,7 +187,7 @@ def _memory_v2(library: ScriptedLibrary, handle: Any, memory: Any) -> int:
 def _samples(
     library: ScriptedLibrary, handle: Any, _kind: Any, seen: Any, kind: Any, count: Any, array: Any
 ) -> int:
-    """Tell those after a time; as the driver, whether there are any is asked first."""
+    """Return the samples after a time; like the driver, return their count without an array."""
     gpu = library.gpu(handle)
     known = gpu.utilisation
     if known is None:
@@ -255,7 +255,7 @@ def _done(_library: ScriptedLibrary, *_: Any) -> int:
 
 
 def _event(library: ScriptedLibrary, _events: Any, data: Any, _timeout: Any) -> int:
-    """Tell each error once; without one, answer as a driver whose time is over."""
+    """Return each error once; without an error, answer like a driver after its timeout."""
     for gpu in library.known():
         if gpu.xids:
             point(data, library.handle(gpu))  # its first field

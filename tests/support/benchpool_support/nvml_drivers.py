@@ -1,4 +1,4 @@
-"""Drivers that can be told what to tell, for tests of what holds of every one."""
+"""Drivers with scripted answers, for tests of properties of every driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GPU = ScriptedGpu(
     pids=[os.getpid()],
 )
 BOARD: Mapping[str, Any] = {"power_mw": 100_000, "energy_mj": 1_000, "percent_now": 90}
-"""What is the whole board's. Some drivers answer a slice with it too."""
+"""Values of the whole board, which some drivers also return for a slice."""
 SLICED = ScriptedGpu(
     "GPU-s",
     minor=1,
@@ -50,13 +50,13 @@ SLICED = ScriptedGpu(
 
 
 class Driver(Protocol):
-    """A driver that can be told what to tell, at any moment."""
+    """Driver whose answers a test can change at any moment."""
 
     def tell(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None: ...
 
 
 class Scripted:
-    """The one in a script."""
+    """Driver whose answers come from ``ScriptedLibrary``."""
 
     def __init__(self, library: ScriptedLibrary) -> None:
         self._library = library
@@ -74,7 +74,7 @@ def told(sampler: NvmlSampler, now: float, *gpus: str) -> Mapping[str, GpuSample
 
 
 def second_look(driver: Driver, *gpus: ScriptedGpu, **facts: Any) -> Mapping[str, GpuSample]:
-    """Look twice at GPUs that do not change; with ``facts`` from the second look on."""
+    """Sample GPUs twice and return the second sample; ``facts`` apply from the second sample on."""
     uuids = [part.uuid for gpu in gpus for part in (gpu.slices or [gpu]) if part is not None]
     driver.tell(gpus)
     sampler = NvmlSampler()

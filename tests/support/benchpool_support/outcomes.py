@@ -1,8 +1,8 @@
-"""A part of the tests' plugin: write what failed, and run only the tests that a file names.
+"""A part of the tests' plugin that writes failures and selects tests by a file.
 
 ``--outcomes FILE`` writes a JSON object for each failure, with the load average at that moment, and
-one with the counts at the end. ``--only FILE`` runs the tests whose node IDs stand in a file, one a
-line; files of tests are then the arguments. ``tests/suite.py`` uses both.
+one with the counts at the end. ``--only FILE`` runs the tests whose node IDs are in a file, one per
+line; the arguments are then test files. ``tests/suite.py`` uses both.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the writer, in the one process that hears of all tests."""
+    """Register the writer in the process that receives the reports of all tests."""
     path = config.getoption("--outcomes")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(OutcomeWriter(Path(path)))
 
 
 def deselect_others(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests that ``--only`` names."""
+    """Deselect the tests that ``--only`` does not name."""
     path = config.getoption("--only")
     if not path:
         return
@@ -45,7 +45,7 @@ def deselect_others(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 class OutcomeWriter:
-    """Writes failures as they happen and the counts at the end."""
+    """Plugin that writes failures as they happen and the counts at the end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,7 +61,7 @@ class OutcomeWriter:
         self._write(test=test, part=part, load=os.getloadavg()[0], text=last)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test by its call; write what failed."""
+        """Count a test by its call phase and write a failure."""
         if report.failed:
             self._write_failure(report.nodeid, str(report.when), report.longreprtext)
         elif report.skipped:
@@ -70,7 +70,7 @@ class OutcomeWriter:
             self._counts["passed"] += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Write a file that could not be read."""
+        """Write a file that could not be collected."""
         if report.failed:
             self._write_failure(report.nodeid, "collect", report.longreprtext)
 

@@ -1,4 +1,4 @@
-"""Kernels of a test's own, without any server."""
+"""Kernels of a single test, without a server."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ READY_S = 120.0
 
 @contextmanager
 def own_kernel(env: Mapping[str, str], folder: Path) -> Iterator[BlockingKernelClient]:
-    """Run a kernel with this environment in a folder, and let it end with the block.
+    """Run a kernel with this environment in a folder until the block ends.
 
-    It is spoken to by sockets in a folder of its own: before it listened at ports that were chosen
-    for it, another test might have got one of them.
+    It communicates by sockets in a folder of its own. With TCP ports, another test might take a
+    chosen port before the kernel listens on it.
     """
     with tempfile.TemporaryDirectory(prefix="kernel-") as own:
         manager = KernelManager(
@@ -42,13 +42,13 @@ def own_kernel(env: Mapping[str, str], folder: Path) -> Iterator[BlockingKernelC
 
 
 class KernelSession:
-    """A kernel, and what its cells answered."""
+    """Kernel and the outputs of its cells."""
 
     def __init__(self, client: BlockingKernelClient) -> None:
         self.client = client
 
     def run(self, code: str) -> list[dict[str, Any]]:
-        """Run a cell; return its outputs, with the kind in each."""
+        """Run a cell and return its outputs, with the kind in each."""
         outputs: list[dict[str, Any]] = []
 
         def take(message: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ class KernelSession:
         return outputs
 
     def text(self, code: str) -> str:
-        """Run a cell; return what it printed or returned."""
+        """Run a cell and return its printed text or its result."""
         return "".join(
             each.get("text", "") or each.get("data", {}).get("text/plain", "")
             for each in self.run(code)

@@ -1,4 +1,4 @@
-"""Who reads a page without a Hub: stand-ins for the Hub's identity, told by a cookie."""
+"""Stand-ins for the Hub's identity, which recognize the user of a page by a cookie."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from benchpool_scheduler.service import Caller
 
 
 class CookieIdentity:
-    """A stand-in for the Hub: the cookie ``reader`` is a name of ``people``."""
+    """Stand-in for the Hub: the cookie ``reader`` is a name of ``people``."""
 
     def __init__(self, people: Mapping[str, Caller]) -> None:
         self.people = people
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return who the cookie names; writing, and scripts, need the token of the page."""
+        """Return the user whom the cookie names; writes and scripts need the token of the page."""
         caller = self.people.get(handler.get_cookie("reader") or "")
         mode = handler.request.headers.get("Sec-Fetch-Mode", "navigate")
         if caller is not None and (handler.request.method != "GET" or mode == "cors"):
@@ -35,13 +35,13 @@ class CookieIdentity:
         return f"token-of-{handler.get_cookie('reader')}"
 
     def routes(self) -> list[tuple[str, type[RequestHandler]]]:
-        """Return nothing."""
+        """Return no routes."""
         return []
 
 
 class TrustingIdentity(CookieIdentity):
-    """An identity that takes a cookie for enough, as some would: the page must not rely on it."""
+    """Identity that accepts the cookie alone, which the page must not rely on."""
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return who the cookie names."""
+        """Return the user whom the cookie names."""
         return self.people.get(handler.get_cookie("reader") or "")

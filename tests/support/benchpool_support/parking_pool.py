@@ -1,4 +1,4 @@
-"""A pool that parks one bench of a scripted machine, with every part real but the driver."""
+"""A pool that parks one bench of a scripted machine; all parts but the driver are real."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ policy: {grace_s: 20}
 
 @dataclass
 class ParkingPool:
-    """A machine of two GPUs, one of them susan's, with a kernel on it."""
+    """Machine of two GPUs, one of them leased to user susan, with a kernel on it."""
 
     state: Path
     machine: ScriptedMachine
@@ -51,7 +51,7 @@ class ParkingPool:
 
     @asynccontextmanager
     async def pool(self) -> AsyncIterator[Pool]:
-        """Open a pool, as a scheduler does that starts."""
+        """Open a pool like a starting scheduler."""
         own = {self.kernel.pid, *self.on_bench}
         parker = LocalParker(
             self.state, self.machine, LibcudaDriver(), on_bench=lambda pid, _: pid in own
@@ -67,7 +67,7 @@ class ParkingPool:
             yield pool
 
     async def parked(self, pool: Pool) -> str:
-        """Let susan have a bench and park it; return its id."""
+        """Lease a bench to user susan, park it, and return its ID."""
         lease = (await pool.benches.reserve(HUB, line().lease)).id
         await pool.reservations.parking.park(SUSAN, lease)
         await stands(pool, lease, ParkStep.PARKED)
@@ -82,7 +82,7 @@ def parking_pool(
     runtime: type[ScriptedRuntime] = ScriptedRuntime,
     configuration: str = LENDING,
 ) -> Iterator[ParkingPool]:
-    """A kernel with 3 GiB on a GPU, on a machine where a trial has succeeded."""
+    """Yield a pool with a kernel of 3 GiB on a GPU, on a machine where a trial has succeeded."""
     memory = {"MemTotal": 256 * GIB, "MemAvailable": 200 * GIB}
     patch.setattr(machine_facts, "memory_of_machine", lambda: memory)
     patch.setattr(machine_facts, "cgroup_left", lambda _: None)
@@ -99,7 +99,7 @@ def parking_pool(
 
 
 async def stands(pool: Pool, lease: str, *steps: ParkStep | None) -> ParkedBench | None:
-    """Wait until a bench stands there; None for one that is parked no more."""
+    """Wait until a bench has reached one of these steps; None: the bench is not parked."""
     return await until_async(
         lambda: {it.lease: it for it in pool.reservations.parking.benches(HUB)}.get(lease),
         f"the bench stands at one of {steps}",

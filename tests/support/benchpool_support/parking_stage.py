@@ -48,7 +48,7 @@ print("the same" if found.raw == data else "other")
 
 @dataclass
 class ParkingStage:
-    """A pool of one GPU that is susan's bench, her notebook server, and a kernel with a model."""
+    """Pool with one GPU for user susan's bench, her notebook server, and a kernel with a model."""
 
     pool: Served
     server: NotebookServer
@@ -59,18 +59,18 @@ class ParkingStage:
     lease: str = ""
 
     async def begin(self) -> None:
-        """Start the kernel, give the bench its GPU, and put something onto it."""
+        """Start the kernel, lease the GPU to the bench, and load data onto it."""
         self.lease = self.pool.do(self.pool.pool.benches.reserve(HUB, line().lease)).id
         self.kernel = live_kernels.start(self.server.page)
         await live_kernels.run(self.server.page, self.kernel, FILL)
 
     async def park(self) -> None:
-        """Park the bench, until the notebook server knows it."""
+        """Park the bench and wait until the notebook server knows it."""
         self.pool.client("susan").park_bench(self.lease)
         await self.stands(ParkStep.PARKED)
 
     async def stands(self, step: ParkStep | None) -> None:
-        """Wait until the bench stands there; None for one that is not parked."""
+        """Wait until the bench has reached this step; None: the bench is not parked."""
         await until_async(lambda: self.step() is step)
 
     def step(self) -> ParkStep | None:
@@ -78,14 +78,14 @@ class ParkingStage:
         return found[0].step if found else None
 
     def end(self) -> None:
-        """End the bench and its kernel."""
+        """Stop the bench and its kernel."""
         self.server.page.delete(f"api/kernels/{self.kernel}")
         self.pool.do(self.pool.pool.benches.release(HUB, self.lease))
 
 
 @contextmanager
 def stage(folders: Callable[[str], Path]) -> Iterator[ParkingStage]:
-    """Run a pool of one GPU, which parks, and susan's notebook server on it."""
+    """Run a pool of one GPU with parking, and user susan's notebook server on it."""
     library = scripted_cuda.compiled(folders("cuda"))
     if library is None:
         pytest.skip("no C compiler (gcc or cc): the driver's library cannot be played")

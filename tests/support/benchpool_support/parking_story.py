@@ -1,7 +1,7 @@
-"""Kernels, GPUs and borrowers in memory: a scripted driver and NVML for drawn histories of parking.
+"""Kernels, GPUs and borrowers in memory: a scripted driver and NVML for random parking histories.
 
-The world knows what is true of each GPU, whatever the driver answers; it raises AssertionError
-where something happens that must never be.
+The world holds the true state of each GPU, whatever the driver answers. It raises AssertionError at
+an event that must never happen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchpool_scheduler.runtime.parker import Parkable
 
 Fault = Literal["", "refused", "hung", "failed", "dies", "half"]
 FAULTS: Sequence[Fault] = ("", "", "", "refused", "hung", "failed", "dies", "half")
-"""What the next call does; ``half``: it is carried out, and the answer is lost."""
+"""Results of the next call; after ``half`` the call is carried out and the answer is lost."""
 
 GIB = 2**30
 TOTAL = 16 * GIB
@@ -26,7 +26,7 @@ TOTAL = 16 * GIB
 
 @dataclass
 class Kernel:
-    """One kernel: what is true of it, and where the table says that it stands."""
+    """One kernel: its true state, and its state in the table."""
 
     one: Parkable
     cuda: CudaState = CudaState.RUNNING
@@ -35,16 +35,17 @@ class Kernel:
     state: ParkState = ParkState.RUNNING
 
     def on_gpu(self) -> bool:
-        """Whether its memory is on its GPU."""
+        """Return whether its memory is on its GPU."""
         return self.there and self.cuda is not CudaState.CHECKPOINTED
 
 
 @dataclass
 class World:
-    """What is true; ``next_fault`` is drawn for each call of the driver.
+    """The true state; ``next_fault`` is drawn for each call of the driver.
 
     Attributes:
-        borrowers: Bytes that a job uses, or has left behind, by GPU. ``jobs``: where one computes.
+        borrowers: Bytes that a job uses, or has left behind, by GPU.
+        jobs: GPUs on which a job computes.
     """
 
     kernels: dict[int, Kernel]
@@ -55,11 +56,11 @@ class World:
     hung: bool = False
 
     def borrowed(self, gpu: str) -> bool:
-        """Tell whether a job computes on a GPU."""
+        """Return whether a job computes on a GPU."""
         return gpu in self.jobs
 
     def hands(self) -> Hands:
-        """Return what acts in this world."""
+        """Return the functions that act in this world."""
         here = self._is_there
         return Hands(
             self, self, self.granted, here, lambda *_: False, lambda _: None, lambda _: None
@@ -90,7 +91,7 @@ class World:
         self._call(pid, CudaState.LOCKED, CudaState.CHECKPOINTED)
 
     def restore(self, pid: int, gpus: Mapping[str, str]) -> None:
-        """See ``CheckpointDriver``; what does not fit breaks the process for good."""
+        """See ``CheckpointDriver``; a lack of memory breaks the process permanently."""
         kernel = self.kernels[pid]
         gpu = kernel.one.gpu
         assert not self.borrowers.get(gpu), f"{pid} came back while somebody was on {gpu}"
@@ -140,5 +141,5 @@ class World:
         return GpuMemory(TOTAL, sum(on) + self.borrowers.get(gpu, 0))
 
     def processes(self, gpu: str) -> Sequence[int] | None:
-        """See ``GpuFacts``: what a job left behind is memory without a process."""
+        """See ``GpuFacts``: memory that a job left behind has no process."""
         return sorted(pid for pid, it in self.kernels.items() if it.on_gpu() and it.one.gpu == gpu)

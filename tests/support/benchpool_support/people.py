@@ -1,6 +1,6 @@
-"""People at the screen: what they click and what they read, for tests in a real browser.
+"""Users at the screen: their clicks and what the screen shows, for tests in a real browser.
 
-Every step goes by what the screen shows; nothing here talks to the scheduler directly.
+Every step uses the content of the screen; nothing here calls the scheduler directly.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sy
 from benchpool_support.browser import ARGUMENTS, CHROMIUM, PATIENCE_MS
 
 START_MS = 180_000
-"""How long a person waits for a server: the Hub itself gives a start up earlier."""
+"""Timeout for a server start, in milliseconds; longer than the Hub's own timeout."""
 
 SIZES = ((1440, 900), (390, 844))
-"""The windows of pictures: a desk's and a phone's."""
+"""Window sizes of screenshots, in pixels: a desktop's and a phone's."""
 
 SETTLES_MS = 600
-"""A picture waits so long for colours and layout; nothing is judged by it."""
+"""Delay before a screenshot for colours and layout to settle, in milliseconds.
+
+No check depends on it.
+"""
 
 PRESSES = 24
-"""How often a key is pressed again when nothing happens."""
+"""Maximum number of presses of a key while nothing happens."""
 
 
 @contextmanager
@@ -40,14 +43,14 @@ def screen() -> Iterator[Browser]:
 
 
 class Person:
-    """Somebody with a browser window of their own.
+    """User with a browser context of their own.
 
     Args:
-        browser: The browser; the person gets a fresh context in it.
-        url: Where the Hub answers.
-        name: The user name, which is also the name of the person's project.
+        browser: The browser; the user gets a fresh context in it.
+        url: Address of the Hub.
+        name: User name, which is also the name of the user's project.
         password: The shared password.
-        home: The person's home folder, where notebooks lie, when it is on this machine.
+        home: The user's home folder with the notebooks, if it is on this machine.
         context: Settings of the browser context, e.g. ``color_scheme``.
     """
 
@@ -70,22 +73,22 @@ class Person:
         self._password = password
 
     def leave(self) -> None:
-        """Close the window; servers and jobs run on."""
+        """Close the window; servers and jobs continue."""
         self._context.close()
 
     def look(self, name: str) -> None:
-        """Keep a picture of the screen when a folder for pictures is named."""
+        """Save a screenshot if a folder for pictures is set."""
         folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=Path(folder) / f"{name}.png")
 
     def look_around(self, name: str, *, full: bool = False, keeping: Locator | None = None) -> None:
-        """Keep pictures in light and dark, wide and as on a phone, where pictures are wanted.
+        """Save screenshots in light and dark, for desktop and phone, if a folder is set.
 
         Args:
-            full: The whole page, not only what the window shows.
-            keeping: A notification, which stays while the mouse is on it.
+            full: Include the whole page, beyond the window.
+            keeping: Notification to keep open by holding the mouse on it.
         """
         folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
         if not folder:
@@ -108,7 +111,7 @@ class Person:
             self.page.set_viewport_size(before)
 
     def follow_colours_of_the_system(self) -> None:
-        """Have JupyterLab in light or dark as the browser wishes."""
+        """Let JupyterLab follow the browser's preference for light or dark."""
         settings = self.home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
         settings.mkdir(parents=True, exist_ok=True)
         (settings / "themes.jupyterlab-settings").write_text('{"adaptive-theme": true}')
@@ -130,12 +133,12 @@ class Person:
         self.page.wait_for_url(re.compile(r"/hub/(home|spawn)|/user/"))
 
     def open_start_form(self) -> None:
-        """Open the form on which a server is started."""
+        """Open the start form for a server."""
         self.page.goto(f"{self.url}/hub/spawn/{self.name}")
         expect(self.page.locator("input[name=gpus]").first).to_be_visible()
 
     def start_server(self, gpus: int) -> None:
-        """Choose a number of GPUs and start; returns when JupyterLab is there."""
+        """Choose a number of GPUs, start the server, and wait for JupyterLab."""
         self.open_start_form()
         self.page.locator(f"input[name=gpus][value='{gpus}']").check()
         self.page.locator("input[type=submit], button[type=submit]").last.click()
@@ -145,7 +148,7 @@ class Person:
     # ------------------------------------------------------------------ JupyterLab
 
     def wait_for_lab(self) -> None:
-        """Wait until JupyterLab has drawn itself."""
+        """Wait until JupyterLab is drawn."""
         expect(self.page.locator("#jp-main-dock-panel")).to_be_visible()
         expect(self.page.locator("#jupyterlab-splash")).to_have_count(0)
 
@@ -153,7 +156,7 @@ class Person:
         """Open a file of the home folder in JupyterLab by its link."""
         self.page.goto(f"{self.url}/user/{self.name}/lab/tree/{name}")
         self.wait_for_lab()
-        # JupyterLab restores what was open before, and either of them may come to the front.
+        # JupyterLab restores the notebooks that were open before, and any may come to the front.
         tab = self.page.locator("#jp-main-dock-panel .lm-TabBar-tab", has_text=name)
         tab.click()
         expect(tab).to_have_class(re.compile("lm-mod-current"))
@@ -168,7 +171,7 @@ class Person:
         return self.notebook.locator(".jp-Cell").nth(number)
 
     def scroll_to(self, what: Locator) -> None:
-        """Scroll the notebook in front down until something is on the screen; cells come late."""
+        """Scroll the front notebook down until an element is visible; cells are rendered late."""
         wait_ms = PATIENCE_MS / PRESSES
         for _ in range(PRESSES):
             with suppress(AssertionError, TimeoutError):
@@ -181,21 +184,21 @@ class Person:
         expect(what).to_be_in_viewport()
 
     def wait_for_kernel(self) -> None:
-        """Wait until the kernel is connected and idle, as the status bar says."""
+        """Wait until the status bar shows the kernel as connected and idle."""
         bar = self.page.locator("#jp-main-statusbar")
         expect(bar).to_contain_text("| Idle")
         idle = self.notebook.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
         expect(idle).to_be_visible()
 
     def run_cell(self, number: int) -> None:
-        """Run one cell and wait for its number."""
+        """Run one cell and wait for its execution number."""
         prompt = self.cell(number).locator(".jp-InputPrompt")
         before = prompt.inner_text()
         for _ in range(PRESSES):
             self.select_cell(number)
             self.page.keyboard.press("Control+Enter")
-            # JupyterLab takes keys only when its shortcuts are loaded, and forgets what it was
-            # told before the kernel was connected; neither is shown.
+            # JupyterLab accepts keys only after its shortcuts are loaded, and loses cells that are
+            # run before the kernel is connected. The screen shows neither.
             with suppress(AssertionError):
                 expect(prompt).not_to_have_text(before, timeout=PATIENCE_MS / PRESSES)
             expect(prompt).not_to_have_text("[*]:")
@@ -204,7 +207,7 @@ class Person:
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
 
     def select_cell(self, number: int) -> None:
-        """Make one cell the selection, in command mode."""
+        """Select one cell in command mode."""
         self.cell(number).locator(".jp-InputArea-editor").click()
         self.page.keyboard.press("Escape")
         expect(self.cell(number)).to_have_class(re.compile("jp-mod-active"))
@@ -218,24 +221,24 @@ class Person:
         return self.page.get_by_test_id("benchpool-send-dialog")
 
     def press_send_button(self) -> None:
-        """Press the notebook's toolbar button; returns when the dialog is there."""
+        """Press the notebook's toolbar button and wait for the dialog."""
         self.notebook.locator("[data-jp-item-name='benchpool-send'] >> visible=true").click()
         expect(self.dialog).to_be_visible()
 
     def choose_gpus(self, gpus: int) -> None:
-        """Set the number of GPUs in the dialog and wait for what it says about the start."""
+        """Set the number of GPUs in the dialog and wait for its text about the start."""
         self.dialog.get_by_test_id("benchpool-gpus").fill(str(gpus))
         expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled()
 
     def choose_workers(self, workers: int) -> None:
-        """Unfold what is rarely asked for and set the number of workers."""
+        """Unfold the advanced fields and set the number of workers."""
         field = self.dialog.get_by_test_id("benchpool-workers")
         if not field.is_visible():
             self.dialog.locator(".bp-More > summary").click()
         field.fill(str(workers))
 
     def send(self) -> None:
-        """Press Enter in the dialog; returns when it is gone."""
+        """Press Enter in the dialog and wait until it is closed."""
         expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled()
         self.dialog.get_by_test_id("benchpool-gpus").press("Enter")
         expect(self.dialog).to_have_count(0)
@@ -246,8 +249,8 @@ class Person:
         command = self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']")
         wait_ms = PATIENCE_MS / PRESSES
         for _ in range(PRESSES):
-            # After a reload JupyterLab goes back to the folder it showed, at a time of its own; and
-            # a folder that comes while the mouse is on its way puts another file under it.
+            # After a reload JupyterLab returns to its last folder after some delay. If the folder
+            # changes while the mouse moves, another file is under the mouse.
             with suppress(AssertionError, TimeoutError):
                 self.page.locator(".jp-BreadCrumbs-home").click(timeout=wait_ms)
                 item.click(timeout=wait_ms)
@@ -289,7 +292,7 @@ class Person:
         expect(mark).to_have_text(state)
 
     def id_of(self, name: str) -> str:
-        """Return the id of a job that the panel shows."""
+        """Return the ID of a job that the panel shows."""
         return str(self.row(name).get_attribute("data-job-id"))
 
     def open_job_page(self, job: str) -> Page:
@@ -299,7 +302,7 @@ class Person:
         return self.page
 
     def open_row(self, name: str) -> Locator:
-        """Unfold a job in the panel; return its details."""
+        """Unfold a job in the panel and return its details."""
         row = self.row(name)
         button = row.locator(".bp-Row-main")
         if button.get_attribute("aria-expanded") != "true":
@@ -309,9 +312,9 @@ class Person:
         return details
 
     def open_executed_copy(self, details: Locator) -> None:
-        """Open what a job has run; returns when the copy is in front and shows its cells.
+        """Open the executed copy of a job and wait until it is in front and shows its cells.
 
-        Until it comes another notebook is in front, which would be taken for it.
+        Before that, another notebook is in front and could be mistaken for it.
         """
         details.get_by_test_id("benchpool-open-result").click()
         front = self.page.locator("#jp-main-dock-panel .lm-TabBar-tab.lm-mod-current")
@@ -323,11 +326,11 @@ class Person:
         return self.cell(cell).get_by_test_id("benchpool-badge")
 
     def act(self, name: str, action: str) -> None:
-        """Press one of a row's buttons: pause, resume or again."""
+        """Press a button of a row: pause, resume or again."""
         self.row(name).locator(f"[data-action='{action}']").click()
 
     def cancel(self, name: str) -> None:
-        """Cancel a job that has run, confirming that work is lost; wait until it has ended."""
+        """Cancel a job that has run, confirm the loss of work, and wait until it has ended."""
         self.act(name, "cancel")
         self.page.get_by_role("button", name="Cancel the job").click()
         self.expect_state(name, "cancelled")

@@ -1,4 +1,4 @@
-"""Reading a plan, and playing passes until nothing happens any more."""
+"""Helpers that read a plan and repeat passes until nothing changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchpool_scheduler.simulation.passes import after
 
 
 def starts(plan: Plan) -> dict[JobId, Start]:
-    """Return all that each job gets, what must wait included, as one start."""
+    """Return everything that each job gets, including earmarked places, as one start."""
     found: dict[JobId, Start] = {}
     for command in plan.commands:
         if isinstance(command, Start):
@@ -20,17 +20,17 @@ def starts(plan: Plan) -> dict[JobId, Start]:
 
 
 def preempts(plan: Plan) -> list[Preempt]:
-    """Return what is taken from whom."""
+    """Return the preemptions of a plan."""
     return [command for command in plan.commands if isinstance(command, Preempt)]
 
 
 def movers(plan: Plan) -> set[JobId]:
-    """Return the jobs that leave their places and go on at others (R18)."""
+    """Return the jobs that leave their places and continue at others (R18)."""
     return {name for name, command in starts(plan).items() if name in command.after}
 
 
 def lost(plan: Plan) -> dict[JobId, tuple[Worker, ...]]:
-    """Return by job the workers that are taken from it and not given back by a move."""
+    """Return the workers that a job loses and does not regain by a move, by job."""
     found: dict[JobId, tuple[Worker, ...]] = {}
     for command in preempts(plan):
         if command.job not in movers(plan):
@@ -39,7 +39,7 @@ def lost(plan: Plan) -> dict[JobId, tuple[Worker, ...]]:
 
 
 def at_rest(pool: Snapshot, passes: int = 12) -> Snapshot:
-    """Return the pool when a pass does nothing any more, or after so many passes."""
+    """Return the pool when a pass changes nothing, or after ``passes`` passes."""
     for _ in range(passes):
         before, pool = pool, after(pool, decide(pool))
         if pool == before:

@@ -1,4 +1,4 @@
-"""The Kubernetes runtime in tests: opened, told, and listened to."""
+"""The Kubernetes runtime in tests: open it, call it, and record its events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule
 
 
 def settings_for(namespace: str, **more: Any) -> ClusterSettings:
-    """Return settings for nodes without containers: a site is more patient with its pods."""
+    """Return settings for nodes without containers; a real site has longer timeouts."""
     quick: dict[str, Any] = {
         "tolerations": (KWOK,),
         "unschedulable_s": 15.0,
@@ -74,10 +74,10 @@ def launches(
 
 
 class Stand:
-    """A runtime and what it told.
+    """Runtime and its events.
 
     Attributes:
-        told: All events so far, in order.
+        told: All events in order.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Stand:
         self._listening: asyncio.Task[None] | None = None
 
     async def open(self, expected: Sequence[WorkerId] = ()) -> None:
-        """Open the runtime and begin to listen."""
+        """Open the runtime and start to listen for events."""
         await self.runtime.open(expected)
         self._listening = asyncio.create_task(self._listen())
 
     async def close(self) -> None:
-        """Close it; what runs goes on."""
+        """Close the runtime; its workers continue."""
         for other in self.others:
             await other.close()
         self.others.clear()
@@ -121,14 +121,14 @@ class Stand:
         return await self.beside(expected)
 
     async def beside(self, expected: Sequence[WorkerId] = ()) -> Stand:
-        """Open another one; it is closed with this one."""
+        """Open another runtime, which is closed with this one."""
         other = Stand(self.connection, self.settings, self.state, self.nodes)
         await other.open(expected)
         self.others.append(other)
         return other
 
     def hinder_opening(self) -> None:
-        """Let no gate be opened by this one any more."""
+        """Prevent this runtime from opening any gate."""
 
         async def never(*_: object) -> bool:
             return False
@@ -141,7 +141,7 @@ class Stand:
             await self.runtime.start(launch)
 
     def keep_back_answers(self, kind: kinds.Kind) -> asyncio.Event:
-        """Keep back the answers to who creates objects of this kind, until the event is set."""
+        """Delay the responses to requests that create such objects until the event is set."""
         create, now = self.connection.create, asyncio.Event()
 
         async def late(of: kinds.Kind, body: object, **more: Any) -> Any:
@@ -163,7 +163,7 @@ class Stand:
         await until_async(look)
 
     def interrupt_once(self, kind: kinds.Kind) -> None:
-        """Let the API server be away when an object of this kind is created, once."""
+        """Simulate an outage of the API server once, when an object of this kind is created."""
         create = self.connection.create
         left = [1]
 
@@ -176,7 +176,7 @@ class Stand:
         self.connection.create = interrupted  # type: ignore[assignment, method-assign]
 
     def answer_late(self, kind: kinds.Kind, seconds: float) -> None:
-        """Let each creation of an object of this kind be answered late, as by a busy API server."""
+        """Delay the response to each creation of such an object, as a busy API server does."""
         create = self.connection.create
 
         async def late(of: kinds.Kind, body: object, **more: Any) -> Any:
@@ -195,7 +195,7 @@ class Stand:
         ]
 
     async def ended(self, *workers: WorkerId) -> list[WorkerEnded]:
-        """Wait until all these have ended; in the order of the arguments."""
+        """Wait until all these have ended; return the events in the order of the arguments."""
         events = [e for e in await self._all(workers, WorkerEnded) if isinstance(e, WorkerEnded)]
         return sorted(events, key=lambda event: workers.index(event.worker))
 
@@ -207,7 +207,7 @@ class Stand:
         return workers
 
     async def pods(self, job: str = "") -> list[dict[str, Any]]:
-        """Return the pods of a job as the API server has them, by index."""
+        """Return the pods of a job in the API server, sorted by index."""
         labels = f"benchpool.io/job={job}" if job else None
         listed = await self.connection.list(
             kinds.PODS, namespace=self.settings.namespace, labels=labels
@@ -215,15 +215,15 @@ class Stand:
         return sorted(listed.items, key=lambda pod: str(pod["metadata"]["name"]))
 
     async def until_pods(self, job: str, count: int) -> list[dict[str, Any]]:
-        """Wait until a job has so many pods."""
+        """Wait until a job has ``count`` pods."""
 
         return await until_async(lambda: self.pods(job), holds=lambda found: len(found) == count)
 
     async def until_on(self, job: str, nodes: list[str]) -> None:
-        """Wait until the pods of a job that were let go are on these nodes, by index.
+        """Wait until the pods of a job with open gates are on these nodes, by index.
 
-        Nodes without a kubelet do not say that a deleted pod has failed, so that its Job makes
-        another, which stays behind its gate.
+        Nodes without a kubelet do not report a deleted pod as failed. Its Job therefore creates
+        another pod, which stays behind its gate.
         """
 
         async def look() -> bool:
@@ -233,7 +233,7 @@ class Stand:
         await until_async(look)
 
     async def until_pod(self, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
-        """Wait until something holds of a pod, and return it."""
+        """Wait until a condition holds for a pod, and return the pod."""
         namespace = self.settings.namespace
         found: dict[str, Any] = await until_async(
             lambda: self.connection.get(kinds.PODS, name, namespace=namespace), holds=holds
@@ -241,7 +241,7 @@ class Stand:
         return found
 
     async def until_seen(self, name: str) -> None:
-        """Wait until the runtime knows of a pod."""
+        """Wait until the runtime has seen a pod."""
         await until_async(
             lambda: [(pod.namespace, pod.name) for pod in self.runtime.seen_pods],
             f"the runtime knows of {name}",
@@ -253,7 +253,7 @@ class Stand:
         return [device for device in await self.runtime.devices() if device.node in self.nodes]
 
     async def until_devices(self, states: str) -> list[Device]:
-        """Wait until the GPUs are as these letters say: usable, foreign, broken."""
+        """Wait until the GPUs have the states of these letters: usable, foreign, broken."""
         return await until_async(
             self.devices,
             f"the GPUs are {states}",
@@ -284,5 +284,5 @@ def pause(grace_s: float = 5.0) -> Notice:
 
 
 def random_name(beginning: str) -> str:
-    """Return a name that nobody else has."""
+    """Return a unique name."""
     return f"{beginning}-{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""Jobs of a service on a cluster, and their pods as the API server has them."""
+"""Jobs of a service on a cluster, and their pods in the API server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pods(access: Access, site: Site, job: str) -> list[dict[str, Any]]:
 def running(
     access: Access, site: Site, job: str, count: int = 1, *, waiting: bool = False
 ) -> list[dict[str, Any]]:
-    """Wait until so many pods of a job run, or with ``waiting`` are there, and return them."""
+    """Wait until ``count`` pods of a job run, or exist with ``waiting``, and return them."""
 
     def look() -> list[dict[str, Any]]:
         found = [p for p in pods(access, site, job) if waiting or p["status"]["phase"] == "Running"]

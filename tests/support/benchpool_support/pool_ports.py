@@ -1,7 +1,7 @@
-"""What pages and their API ask of a pool, as protocols.
+"""Interfaces of a pool for pages and their API, as protocols.
 
-The real parts keep to them, which the type checker holds at the end of this module, and so do the
-parts of a stage: what the pool's methods take cannot change and leave a stage behind.
+The real parts implement them, which the type checker verifies at the end of this module, and so do
+the parts of a stage. So a change to the pool's methods cannot leave a stage behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchpool_scheduler.service.views.broadcast import Listener
 
 
 class JobsPort(Protocol):
-    """Jobs, and what is done with them."""
+    """Jobs and their actions."""
 
     def select(
         self,
@@ -82,7 +82,7 @@ class LogsPort(Protocol):
 
 
 class BenchesPort(Protocol):
-    """Benches, and the line for them."""
+    """Benches and their queue."""
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]: ...
 
@@ -100,7 +100,7 @@ class ViewsPort(Protocol):
 
 
 class FilesPort(Protocol):
-    """What files of jobs hold."""
+    """Files of jobs."""
 
     async def of(self, user: str) -> list[contract.FilesQuota]: ...
 
@@ -110,7 +110,7 @@ class FilesPort(Protocol):
 
 
 class EventsPort(Protocol):
-    """What happens."""
+    """Events."""
 
     def to(
         self, listener: Listener, caller: Caller, after: int | None = None
@@ -118,7 +118,7 @@ class EventsPort(Protocol):
 
 
 class AuditPort(Protocol):
-    """Who did what."""
+    """The audit trail."""
 
     async def record(self, deed: AuditEvent) -> None: ...
 
@@ -128,7 +128,7 @@ class AuditPort(Protocol):
 
 
 class AccessPort(Protocol):
-    """Who asks to belong to a project."""
+    """Access requests to projects."""
 
     async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]: ...
 
@@ -140,13 +140,13 @@ class AccessPort(Protocol):
 
 
 class EstimatesPort(Protocol):
-    """How true estimates of starts were."""
+    """Accuracy of the estimated starts."""
 
     def accuracy(self) -> contract.StartEstimates: ...
 
 
 class PoolPort(Protocol):
-    """The parts that pages and their API ask."""
+    """Parts of a pool that pages and their API use."""
 
     async def whole(self) -> None: ...
 
@@ -179,5 +179,5 @@ class PoolPort(Protocol):
 
 
 def real(pool: Pool) -> PoolPort:
-    """Return the pool: a part of it that no longer keeps to its port is told by the types."""
+    """Return the pool; the type checker reports a part that does not match its port."""
     return pool

@@ -36,11 +36,11 @@ projects:
   - {name: jemma, parent: research, quota: 2, members: [jemma]}
 policy: {grace_s: 20}
 """
-"""Nine GPUs: a bench GPU for each of three people, six in the pool of which each has two."""
+"""Nine GPUs: a bench GPU for each of three users, and six in the pool, two for each user."""
 
 
 def story(text: str = STORY) -> Configuration:
-    """Return a configuration, by default that of the story."""
+    """Return a configuration, by default ``STORY``."""
     return load(text, "benchpool.yaml")
 
 
@@ -72,7 +72,7 @@ def make_pool(
 
 @contextlib.asynccontextmanager
 async def opened(pool: Pool) -> AsyncIterator[Pool]:
-    """Open a pool and close it; real processes are cancelled before, so that none is left."""
+    """Open a pool and close it; cancel its jobs before, so that no process is left."""
     await pool.open()
     try:
         yield pool
@@ -98,12 +98,12 @@ def python_job(code: str, **more: Any) -> JobSubmission:
 
 
 def sleeper(**more: Any) -> JobSubmission:
-    """Return a job that runs until it is told to stop."""
+    """Return a job that runs until it is stopped."""
     return JobSubmission(entry=CommandEntry(["sleep", "1000"]), **more)
 
 
 async def until_job(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
-    """Wait until something holds of a job; return the job as it then is."""
+    """Wait until a condition holds for a job, and return the job at that moment."""
     async with asyncio.timeout(PATIENCE_S):
         now = pool.jobs.detail(ADMIN, job).job
         if holds(now):
@@ -122,14 +122,14 @@ async def reached(pool: Pool, job: str, *states: State) -> Job:
 
 
 async def waiting(pool: Pool, job: str) -> Reason:
-    """Wait until a pass has found why a queued job waits, and return that."""
+    """Wait until a pass has found the reason of a queued job, and return the reason."""
     found = await until_job(pool, job, lambda now: of_a_pass(now.reason))
     assert found.reason is not None
     return found.reason
 
 
 def of_a_pass(reason: Reason | None) -> bool:
-    """Return whether a pass has found this reason: ``next-pass`` stands until then."""
+    """Return whether a pass has found this reason; before that, the reason is ``next-pass``."""
     return reason is not None and reason.code != "next-pass"
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own, on the loopback."""
+"""A PostgreSQL server for a single test, on the loopback."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 INITDB = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *map(str, SERVERS)]))
 MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
 NOBODY = "nobody" if os.geteuid() == 0 else None
-"""PostgreSQL does not run as root."""
+"""Account of the server, because PostgreSQL does not run as root."""
 
 
 @contextmanager
 def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Run something until the end of the block."""
+    """Run a process until the end of the block."""
     with log.open("ab") as output:
         started = subprocess.Popen(argv, stdout=output, stderr=output, **more)
     try:
@@ -37,7 +37,7 @@ def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Pope
 
 
 def serving(folder: Path, log: Path) -> Iterator[str]:
-    """Run a server in a folder that its account reaches, whoever runs other tests beside."""
+    """Run a server in a folder that its account can access, whichever account runs the tests."""
     assert INITDB is not None
     port = free_port()
     password = folder / "password"
@@ -55,11 +55,11 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
     argv = [*server, "-p", str(port), "-k", "", "-F"]
     with process(argv, log, user=NOBODY, cwd="/") as running:
         yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
-        running.send_signal(signal.SIGINT)  # "fast": it does not wait for those who are connected
+        running.send_signal(signal.SIGINT)  # "fast": it does not wait for connected clients
 
 
 def answers(url: str) -> None:
-    """Wait until the server takes connections."""
+    """Wait until the server accepts connections."""
 
     def taken() -> bool:
         engine = sa.create_engine(url)

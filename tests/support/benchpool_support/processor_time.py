@@ -1,9 +1,9 @@
-"""A plugin of pytest: which tests took most of the processors' time, those of children included.
+"""A plugin of pytest that lists the tests with the most processor time, including children.
 
-``PYTHONPATH=tests/support python -m pytest -p benchpool_support.processor_time tests``: what other
-programs do meanwhile lengthens the time by the clock, and this one hardly. A child counts when it
-has ended, so what a fixture for many tests starts counts with the last of them. Where several
-processes run tests at once, it also says how long those wait at the end that are done first.
+Run it with ``PYTHONPATH=tests/support python -m pytest -p benchpool_support.processor_time tests``.
+Unlike the time by the clock, this time hardly depends on other programs. A child counts when it has
+ended. So the processes of a fixture for many tests count with the last of them. If several
+processes run tests, it also reports how long the first to finish wait at the end.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pytest
 
 SHOWN = 20
 SPENT: Counter[str] = Counter()
-"""Milliseconds by test."""
+"""Processor time by test, in milliseconds."""
 ENDED: list[float] = []
-"""When each process of several was done, in seconds."""
+"""Times when each of several processes finished, in seconds."""
 
 
 def _milliseconds() -> int:
@@ -29,7 +29,7 @@ def _milliseconds() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Count what a test takes, with setting up and taking down."""
+    """Count the processor time of a test, including setup and teardown."""
     before = _milliseconds()
     result = yield
     SPENT[item.nodeid] += _milliseconds() - before
@@ -37,7 +37,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that began this one what was counted here."""
+    """Report the counts of this process to the process that started it."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["processor_time"] = dict(SPENT)
@@ -46,14 +46,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add up what another process has counted."""
+    """Add the counts of another process."""
     output: dict[str, Any] = getattr(node, "workeroutput", {})
     SPENT.update(output.get("processor_time", {}))
     ENDED.extend([output["ended"]] if "ended" in output else [])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the tests and the files that took most, and the sum of all."""
+    """Print the tests and files with the most processor time, and the total."""
     files: Counter[str] = Counter()
     for test, spent in SPENT.items():
         files[test.partition("::")[0]] += spent

@@ -1,4 +1,4 @@
-"""A terminal with a program in it, as a person has one."""
+"""A terminal with a program in it, like a user's terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchpool_support.waiting import PATIENCE_S
 
 
 class PseudoTerminal:
-    """A program in a terminal of its own, of which it is the foreground."""
+    """Program in a terminal of its own, as its foreground process."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self._master, slave = os.openpty()
@@ -40,30 +40,30 @@ class PseudoTerminal:
         os.close(self._master)
 
     def type(self, data: bytes) -> None:
-        """Type into it."""
+        """Write data to the terminal's input."""
         os.write(self._master, data)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Give it another size."""
+        """Resize the terminal."""
         set_size(self._master, rows, columns)
 
     def until(self, text: bytes) -> None:
-        """Read until a text was printed."""
+        """Read until a text is printed."""
         while text not in self.printed:
             assert self._read(), self.printed
 
     def until_one_ends(self, *texts: bytes) -> None:
-        """Read until what was printed ends with one of these."""
+        """Read until the output ends with one of these texts."""
         while not self.printed.endswith(texts):
             assert self._read(), self.printed
 
     def shows_what_is_typed(self) -> bool:
-        """Whether it is as terminals are, and passes no key on as it is."""
+        """Return whether the terminal echoes its input, as it does outside raw mode."""
         flags: int = termios.tcgetattr(self._master)[3]
         return bool(flags & termios.ECHO)
 
     def end(self) -> int:
-        """Read to the end of the program; return its exit status."""
+        """Read to the end of the program and return its exit status."""
         while self._read():
             pass
         return self._process.wait(PATIENCE_S)
@@ -73,7 +73,7 @@ class PseudoTerminal:
         assert ready, f"nothing was printed for {PATIENCE_S:g} s after {self.printed!r}"
         try:
             piece = os.read(self._master, CHUNK)
-        except OSError:  # nobody has it open any more
+        except OSError:  # no process has it open any more
             return False
         self.printed += piece
         return bool(piece)

@@ -1,4 +1,4 @@
-"""Waiting for sockets and handles of processes, however high their numbers are."""
+"""Wait for sockets and handles of processes, including descriptors with high numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Waited = TypeVar("Waited", int, socket.socket)
 
 
 def readable_within(seconds: float, waited: Sequence[Waited]) -> list[Waited]:
-    """Return which of them can be read, as soon as one can, else none.
+    """Return the readable ones as soon as there is one, or none after the timeout.
 
-    ``select.select`` refuses every number above 1023; a test with a thousand connections has such.
+    ``select.select`` rejects every descriptor above 1023, which a test with a thousand connections
+    exceeds.
     """
     with selectors.DefaultSelector() as selector:
         for one in waited:

@@ -1,4 +1,4 @@
-"""A runtime on real nodes, with an address where its agents reach it."""
+"""A runtime on real nodes, with an address that its agents can reach."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchpool_support.waiting import until_async
 
 
 class Bundle:
-    """Submitted files, read as the service reads them."""
+    """Submitted files with the reading interface of the service."""
 
     def __init__(self, **files: str) -> None:
         self._contents = {
@@ -34,21 +34,21 @@ class Bundle:
         )
 
     def add(self, other: Bundle) -> None:
-        """Take over the contents of another."""
+        """Add the contents of another bundle."""
         self._contents |= other._contents
 
     async def read(self, job: str, sha256: str) -> AsyncIterator[bytes]:
-        """Yield a content."""
+        """Yield the content with this digest."""
         if sha256 not in self._contents:
             raise NotFound("The job has no such content.")
         yield self._contents[sha256]
 
 
 class RealStand(Stand):
-    """A stand whose agents are answered.
+    """Stand with a server for its agents.
 
     Attributes:
-        bundle: All contents that agents may fetch.
+        bundle: Contents that agents may fetch.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RealStand(Stand):
         self.server: HTTPServer | None = None
 
     async def restarted(self, expected: Sequence[WorkerId]) -> RealStand:
-        """Close this one and open another in its place; it answers when it is told to."""
+        """Close this stand and open another in its place; its server starts with ``serve``."""
         await self.close()
         other = RealStand(self.connection, self.settings, self.state, self.at)
         other.bundle.add(self.bundle)
@@ -69,7 +69,7 @@ class RealStand(Stand):
         return other
 
     def serve(self) -> None:
-        """Answer agents."""
+        """Start to answer agents."""
         agents = Agents(
             self.runtime.agent_api, self.runtime.tokens, self.bundle, self.settings.carry_bytes
         )
@@ -77,7 +77,7 @@ class RealStand(Stand):
         self.server.add_sockets(bind_sockets(self.at[1], self.at[0], socket.AF_INET))
 
     async def hush(self) -> None:
-        """Answer nobody any more."""
+        """Stop to answer agents."""
         if self.server is not None:
             self.server.stop()
             await self.server.close_all_connections()
@@ -88,7 +88,7 @@ class RealStand(Stand):
         return (await self.runtime.read_log(worker, 0, 1 << 20)).data.decode()
 
     async def until_logged(self, worker: WorkerId, words: str) -> str:
-        """Wait until a worker has written something."""
+        """Wait until a worker's log contains these words."""
         return await until_async(
             lambda: self.log(worker),
             lambda: f"{words!r} is in the log; told: {self.told}",
@@ -96,7 +96,7 @@ class RealStand(Stand):
         )
 
     async def until_said_in_its_pod(self, worker: WorkerId, words: str) -> None:
-        """Wait until a worker has written something, by the cluster's own word."""
+        """Wait until a worker's log contains these words, according to the cluster."""
         pods = await self.pods(worker.job)
         name = pods[worker.worker]["metadata"]["name"]
         path = kinds.PODS.path(self.settings.namespace, name, "log")
@@ -108,5 +108,5 @@ class RealStand(Stand):
 
 
 def url(at: tuple[str, int]) -> str:
-    """Return where agents reach the scheduler."""
+    """Return the scheduler's address for agents."""
     return f"http://{at[0]}:{at[1]}/api/v1/workers"

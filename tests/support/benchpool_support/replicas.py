@@ -1,4 +1,4 @@
-"""Replicas of the scheduler as processes on a real API server; a Hub that knows fixed people."""
+"""Replicas of the scheduler as processes on a real API server, and a Hub with fixed users."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = "s" * 40
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody whom the Hub knows; the token is the name. ``servers`` are those that run."""
+    """User of the Hub, whose token is the name; ``servers`` are the running ones."""
 
     name: str
     admin: bool = False
@@ -42,7 +42,7 @@ class Person:
 
     @property
     def model(self) -> dict[str, Any]:
-        """Return what the Hub says of the person."""
+        """Return the Hub's model of the user."""
         return {
             "kind": "user",
             "name": self.name,
@@ -58,7 +58,7 @@ PEOPLE = (Person("susan"), Person("joe"), Person("ada", admin=True))
 
 @contextmanager
 def small_hub(people: tuple[Person, ...] = PEOPLE) -> Iterator[str]:
-    """Serve the few answers of a Hub that the scheduler asks for; yield its API's URL."""
+    """Serve the few Hub endpoints that the scheduler uses, and yield the URL of the API."""
     known = {person.name: person for person in people}
 
     class Answers(BaseHTTPRequestHandler):
@@ -85,7 +85,7 @@ def small_hub(people: tuple[Person, ...] = PEOPLE) -> Iterator[str]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -100,7 +100,7 @@ def small_hub(people: tuple[Person, ...] = PEOPLE) -> Iterator[str]:
 
 @dataclass
 class Replica:
-    """One process of the scheduler."""
+    """Process of the scheduler."""
 
     name: str
     environ: Mapping[str, str]
@@ -110,7 +110,7 @@ class Replica:
     _clients: dict[str, Client] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Start it."""
+        """Start the process."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "benchpool_scheduler.app"],
@@ -121,11 +121,11 @@ class Replica:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The replica's address."""
         return f"http://127.0.0.1:{self.port}{PREFIX.rstrip('/')}"
 
     def client(self, person: str) -> Client:
-        """Return a client that asks this replica."""
+        """Return a client of this replica."""
         if person not in self._clients:
             self._clients[person] = Client(
                 Credentials(self.url, person), patience_s=0.0, keyed_patience_s=0.0
@@ -133,21 +133,21 @@ class Replica:
         return self._clients[person]
 
     def send(self, number: int) -> None:
-        """Send the process a signal."""
+        """Send a signal to the process."""
         self.process.send_signal(number)
 
     def end(self) -> int:
-        """Let it end in good order; return its exit status."""
+        """Stop the process cleanly and return its exit status."""
         if self.process.poll() is None:
             self.send(signal.SIGTERM)
         return self.ended()
 
     def ended(self) -> int:
-        """Wait until it has ended; return its exit status."""
+        """Wait until the process has ended and return its exit status."""
         return self.process.wait(PATIENCE_S)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill the process."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -156,14 +156,14 @@ class Replica:
         self._clients.clear()
 
     def answers(self) -> bool:
-        """Tell whether it is alive by its own word."""
+        """Return whether its health check succeeds."""
         try:
             return direct.get(f"{self.url}/api/v1/health", timeout=30).is_success
         except httpx.HTTPError:
             return False
 
     def serves(self, person: str = "ada") -> bool:
-        """Tell whether questions about the pool are answered here, by itself or another."""
+        """Return whether requests about the pool succeed here, by this replica or by another."""
         try:
             self.client(person).status()
         except BenchpoolError:
@@ -171,13 +171,13 @@ class Replica:
         return True
 
     def leads(self) -> bool:
-        """Tell whether it has said that it leads."""
+        """Return whether it has logged that it leads."""
         return b"INFO benchpool_scheduler: leading " in self.log.read_bytes()
 
 
 @dataclass
 class Site:
-    """Everything that replicas of one installation share."""
+    """Shared settings of the replicas of one installation."""
 
     hub: str
     kubeconfig: Path
@@ -225,19 +225,19 @@ class Site:
         return replica
 
     def _as_in_the_image(self) -> Path:
-        """Return a folder that hides what the image does not have, and takes long to import."""
+        """Return a folder that hides a package that the image lacks and that is slow to import."""
         folder = self.folder / "image"
         folder.mkdir(exist_ok=True)
         (folder / "kubernetes_validate.py").write_text("raise ImportError('only for checks')\n")
         return folder
 
     def started(self, name: str | None = None) -> Replica:
-        """Start a replica and wait until the pool is served there."""
+        """Start a replica and wait until it serves the pool."""
         replica = self.start(name)
         until(replica.serves, lambda: f"{replica.name} serves\n{replica.log.read_text()[-4000:]}")
         return replica
 
     def close(self) -> None:
-        """End what is left."""
+        """Stop the remaining replicas."""
         for replica in self.replicas:
             replica.kill()

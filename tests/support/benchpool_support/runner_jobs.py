@@ -1,4 +1,4 @@
-"""A notebook job as its runner has it: the folders of a worker, and the runner as a process."""
+"""A notebook job from its runner's view: the folders of a worker, and the runner as a process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import nbformat
 
 @dataclass
 class NotebookJob:
-    """A job's folders as the pool makes them, and its runs."""
+    """Folders of a job as the pool creates them, and its runs."""
 
     root: Path
     told: dict[str, object] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     book: object = None
-    """The notebook as it stands in the file, instead of one that is made of cells."""
+    """Content of the notebook file, instead of a notebook made from cells."""
 
     @property
     def copy(self) -> Path:
         return self.root / "output" / "book.ipynb"
 
     def texts(self, index: int) -> str:
-        """Return what a cell of the executed copy printed."""
+        """Return the printed text of a cell of the executed copy."""
         book = nbformat.read(self.copy, as_version=4)
         return "".join(each.get("text", "") for each in book.cells[index].outputs)
 
@@ -65,7 +65,7 @@ class NotebookJob:
         )
 
     def run(self, *cells: str, interpreter: str = sys.executable) -> tuple[int, str]:
-        """Run to the end; return exit status and log."""
+        """Run to the end and return exit status and log."""
         with self.running(*cells, interpreter=interpreter) as worker:
             log, _ = worker.communicate(timeout=120)
             return worker.returncode, log
@@ -89,7 +89,7 @@ class NotebookJob:
 
 
 def read_until(worker: subprocess.Popen[str], text: str) -> str:
-    """Read the log until a line that holds ``text``; return that line."""
+    """Read the log until a line contains ``text`` and return that line."""
     assert worker.stdout is not None
     for line in worker.stdout:
         if text in line:

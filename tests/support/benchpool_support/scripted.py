@@ -1,4 +1,4 @@
-"""A runtime whose workers do what a test says: for what must not depend on real processes."""
+"""A runtime with scripted workers, for tests that must not depend on real processes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from benchpool_scheduler.runtime.simulated import simulated_devices as devices
 __all__ = ["STARTED", "ScriptedRuntime", "devices", "machine"]
 
 STARTED = 1_800_000_000.0
-"""When workers that run at once began: at the start of ``FakeClock``, so that none has run long."""
+"""Start time of workers that run immediately, in epoch seconds.
+
+It is the start of ``FakeClock``, so that no worker has run long.
+"""
 
 
 def machine(name: str, model: str = "A100", gpus: int = 4) -> tuple[Device, ...]:
-    """Return the GPUs of a machine of a cluster."""
+    """Return the GPUs of a node of a cluster."""
     return tuple(
         Device(f"{name}/{index}", index, model, name, 81920, simulated=False)
         for index in range(gpus)
@@ -35,13 +38,14 @@ def machine(name: str, model: str = "A100", gpus: int = 4) -> tuple[Device, ...]
 
 
 class ScriptedRuntime(SimulatedRuntime):
-    """Keeps what it was told; workers start and end when a test says so.
+    """Runtime that records its calls; workers start and end when a test calls for it.
 
     Attributes:
-        launched: Every launch, by worker.
-        notices: Every notice, in order.
-        facts: What is known of nodes. ``claims``: where volume claims can be used.
-        packed: What workers have sent of their results.
+        launched: Launches by worker.
+        notices: Notices in order.
+        facts: Facts about nodes.
+        claims: Nodes on which volume claims can be used.
+        packed: Results that workers have sent.
     """
 
     def __init__(self, gpus: Sequence[Device], *, start_at_once: bool = True) -> None:
@@ -57,22 +61,22 @@ class ScriptedRuntime(SimulatedRuntime):
         self.packed: dict[tuple[str, int], Path] = {}
         self._news = asyncio.Condition()
 
-    # ------------------------------------------------------------------ what a test says
+    # ------------------------------------------------------------------ for tests
 
     def mark(self, uuid: str, state: DeviceState, note: str | None = None) -> None:
-        """Change what is seen of a GPU."""
+        """Change the observed state of a GPU."""
         self.gpus = tuple(
             replace(gpu, state=state, note=note) if gpu.uuid == uuid else gpu for gpu in self.gpus
         )
 
     async def until_launched(self, count: int) -> list[WorkerId]:
-        """Wait until this number of workers has been launched; return them in order."""
+        """Wait until this number of workers has been launched, and return them in order."""
         async with self._news:
             await self._news.wait_for(lambda: len(self.launched) >= count)
         return list(self.launched)
 
     async def until_noticed(self, count: int) -> list[tuple[WorkerId, Notice]]:
-        """Wait until this number of notices was given; return them in order."""
+        """Wait until this number of notices has been given, and return them in order."""
         async with self._news:
             await self._news.wait_for(lambda: len(self.notices) >= count)
         return list(self.notices)
@@ -80,35 +84,35 @@ class ScriptedRuntime(SimulatedRuntime):
     # ------------------------------------------------------------------ the port
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return what is known of nodes."""
+        """Return the facts about nodes."""
         return self.facts
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return where a claim can be used."""
+        """Return the nodes on which a claim can be used."""
         return self.claims.get(claim)
 
     def results(self, job: str, worker: int) -> Path | None:
-        """Return what a worker has sent."""
+        """Return the results that a worker has sent."""
         return self.packed.get((job, worker))
 
     async def run_worker(self, launch: Launch) -> None:
-        """Note the launch; the worker runs at once where the test wants that."""
+        """Record the launch; the worker runs immediately if the test wants that."""
         self.launched[launch.worker] = launch
         if self.start_at_once:
             self.begin(launch.worker, max(STARTED, time.time()) if self.by_the_wall else STARTED)
         await self._tell()
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Note the notice."""
+        """Record the notice."""
         self.notices.append((worker, notice))
         await self._tell()
 
     async def forget(self, job: str) -> None:
-        """Note the job."""
+        """Record the job."""
         self.forgotten.append(job)
 
     async def prune(self, jobs: Sequence[str], part: Part) -> None:
-        """Note the jobs."""
+        """Record the jobs."""
         self.pruned.extend((job, part) for job in jobs)
 
     async def _tell(self) -> None:

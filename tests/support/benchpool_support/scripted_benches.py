@@ -1,4 +1,4 @@
-"""A scheduler that knows one bench and answers as a test has it: notes what a server reports."""
+"""A scheduler with one bench and scripted answers, which records the reports of a server."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ QUIET: dict[str, Any] = {
     "command": "none",
     "asked": False,
 }
-"""What is answered of a bench unless a test says otherwise."""
+"""Default answer about a bench."""
 
 
 @dataclass
 class ScriptedBenches:
-    """What was asked, and what is answered.
+    """Received requests and scripted answers.
 
     Attributes:
-        refusals: How often ``released`` is refused before it is believed.
-        meanwhile: What happens once, between a report and its answer.
-        away: Nothing is answered but that the scheduler is away.
+        refusals: Number of times that ``released`` is refused before it is accepted.
+        meanwhile: Function that runs once, between a report and its answer.
+        away: Answer every request with "the scheduler is away".
     """
 
     url: str = ""
@@ -91,7 +91,7 @@ def error(code: str, message: str) -> dict[str, Any]:
 
 @contextmanager
 def scripted_benches() -> Iterator[ScriptedBenches]:
-    """Serve them on a free port of the loopback."""
+    """Serve scripted benches on a free port of the loopback."""
     benches = ScriptedBenches()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,6 @@
-"""A driver library without a GPU, loaded as the real one is; and NVML's side of the same story.
+"""A driver library without a GPU, loaded like the real one, and a matching NVML.
 
-What the driver knows of a process is a file, see ``scripted_cuda.c``; faults are another.
+The driver's state of a process is a file, see ``scripted_cuda.c``; faults are in another file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOLDING = ("running", "locked", "failed")
 
 
 def compiled(folder: Path) -> Path | None:
-    """Return the folder of a ``libcuda.so.1``; None where there is no compiler."""
+    """Return the folder of a ``libcuda.so.1``, or None if there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -35,11 +35,12 @@ def compiled(folder: Path) -> Path | None:
 
 @dataclass
 class ScriptedMachine:
-    """GPUs of a machine as NVML tells them (``GpuFacts``), by what the library keeps.
+    """GPUs of a machine in the form of NVML (``GpuFacts``), from the files of the library.
 
     Attributes:
-        place: The folder of ``SCRIPTED_CUDA``. ``total``: bytes of each GPU.
-        others: Bytes that somebody else uses on a GPU, by pid.
+        place: Folder of ``SCRIPTED_CUDA``.
+        total: Bytes of each GPU.
+        others: Bytes that foreign processes use on a GPU, by pid.
     """
 
     place: Path
@@ -49,12 +50,12 @@ class ScriptedMachine:
     others: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def faults(self, **of_calls: str) -> None:
-        """Let calls go wrong from now on: the word of the C file by the name of the call."""
+        """Let calls fail from now on: a fault's name in the C file, by the name of the call."""
         lines = [f"{call} {fault}\n" for call, fault in of_calls.items()]
         self.place.joinpath("faults").write_text("".join(lines))
 
     def put(self, pid: int, state: str, used: int, gpu: str = GPU) -> None:
-        """Let a process have CUDA state."""
+        """Set the CUDA state of a process."""
         self.place.joinpath(str(pid)).write_text(f"{STATES.index(state)} {used} {gpu}\n")
 
     def state(self, pid: int) -> str:
@@ -89,7 +90,7 @@ class ScriptedMachine:
 
 
 def environment(place: Path, library: Path) -> Mapping[str, str]:
-    """Return what a process needs to load the library."""
+    """Return the environment variables by which a process loads the library."""
     before = os.environ.get("LD_LIBRARY_PATH", "")
     path = f"{library}:{before}" if before else str(library)
     return {"SCRIPTED_CUDA": str(place), "LD_LIBRARY_PATH": path}

@@ -1,4 +1,4 @@
-"""People who send short jobs, one after the other, whatever becomes of the service meanwhile."""
+"""Users who submit short jobs, one after the other, even while the service is down."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 @dataclass
 class Sender:
-    """One person with a client of much patience, on a thread of its own.
+    """User with a client with long timeouts, on a thread of its own.
 
-    Every submission has a key of its own and is tried again, with that key, until it is accepted.
+    Every submission has a key of its own. It is retried with that key until it is accepted.
 
     Args:
-        make: Returns the next submission.
-        pause_s: Seconds between two submissions, from and to.
+        make: Function that returns the next submission.
+        pause_s: Minimum and maximum delay between two submissions, in seconds.
 
     Attributes:
-        sent: By key, the id of each job that was accepted.
-        refused: What was answered otherwise; of outages, only one that was not over within the
-            client's patience after ``end``.
+        sent: IDs of the accepted jobs by key.
+        refused: Other answers. An outage counts only if it lasted longer than the client's timeout
+            after ``end``.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Sender:
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start to submit jobs."""
         self._thread = threading.Thread(target=self._send, name=self.name, daemon=True)
         self._thread.start()
 
     def end(self, seconds: float) -> None:
-        """Send no more; what is on its way is still brought to its end.
+        """Submit no further job, and wait until the pending submission is answered.
 
         Raises:
             TimeoutError: The last submission was not answered in time.
@@ -70,7 +70,7 @@ class Sender:
             try:
                 self.sent[key] = self.client.submit(submission).id
             except Unavailable as away:
-                # While anything may be killed an outage may be longer than a client's patience.
+                # While any process may be killed, an outage may exceed a client's timeout.
                 if not last:
                     continue
                 self.refused.append(f"{key}: {away}")

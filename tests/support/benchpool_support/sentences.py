@@ -1,4 +1,4 @@
-"""The texts of the product's source, with what they name: commands, options, variables, keys."""
+"""Texts in the product's source, and the names in them: commands, options, variables, keys."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from benchpool_support import checkout
 
 HUB_CONFIG = checkout.ROOT / "hub_config"
 FILLED = {"part": "results", "kind": "jobs", "verb": "submit", "ALLOW_WRITES": "--allow-writes"}
-"""What stands for the variable parts of commands that must be words of the command line."""
+"""Replacements for variable parts of commands that must be words of the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A text of the source.
+    """Text of the source.
 
     Attributes:
-        place: Module and line. ``text``: variable parts are filled in with one word each.
-        shown: It is no docstring.
+        place: Module and line.
+        text: The text; each variable part is replaced by one word.
+        shown: The text is not a docstring.
     """
 
     place: str
@@ -35,7 +36,7 @@ class Sentence:
 
 @cache
 def sentences() -> tuple[Sentence, ...]:
-    """Return all texts of more than one word, docstrings too."""
+    """Return all texts of more than one word, including docstrings."""
     found = []
     for module in checkout.modules(*checkout.PRODUCT, HUB_CONFIG):
         tree = ast.parse(module.path.read_text("utf-8"))
@@ -49,7 +50,7 @@ def sentences() -> tuple[Sentence, ...]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Return the words of each command that a text has between backticks.
+    """Return the words of each command between backticks in a text.
 
     >>> commands("`benchpool jobs --all` lists ids, `benchpool` does not.")
     [['jobs', '--all']]
@@ -58,12 +59,12 @@ def commands(text: str) -> list[list[str]]:
 
 
 def parse(words: list[str]) -> None:
-    """Read the words of a command as the command line does, and do nothing.
+    """Parse the words of a command like the command line, without running it.
 
-    What is only named, without all of its arguments, is read as far as it goes.
+    A command without all of its arguments is parsed as far as possible.
 
     Raises:
-        click.UsageError: The command line does not take these words.
+        click.UsageError: The command line rejects these words.
     """
     command: click.Command = group()
     while isinstance(command, click.Group) and words and words[0] in command.commands:

@@ -1,4 +1,4 @@
-"""The scheduler's side for agents, served over HTTP on the loopback."""
+"""The scheduler's endpoints for agents, served over HTTP on the loopback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOKENS = AgentTokens(b"s" * 32)
 
 
 class ServedAgents:
-    """What agents talk to, served, and what it told."""
+    """Served endpoints for agents, and the events that they reported."""
 
     def __init__(self, state: Path, bundle: Bundle | None = None) -> None:
         self.told: list[WorkerEvent] = []
@@ -36,7 +36,7 @@ class ServedAgents:
         self.url = f"http://127.0.0.1:{self._port}/workers"
 
     async def restart(self) -> None:
-        """End, and begin again with nothing in memory, as a scheduler does."""
+        """Stop and start with nothing in memory, like a restarted scheduler."""
         await self.close()
         self._serve(self._port)
 
@@ -47,20 +47,20 @@ class ServedAgents:
         agents = Agents(self.agent_api, TOKENS, self.bundle, 1 << 20)
         self._server = HTTPServer(
             Application(workers.rules(agents, "/")),
-            max_body_size=64 * 1024,  # folders on their way have a bound of their own
+            max_body_size=64 * 1024,  # uploaded folders have a limit of their own
         )
         (listening,) = bind_sockets(port, "127.0.0.1", socket.AF_INET)
         self._server.add_sockets([listening])
         self._port = listening.getsockname()[1]
 
     def worker_of(self, attempt: int) -> WorkerState:
-        """What is known of the first worker of an attempt."""
+        """Return the state of the first worker of an attempt."""
         workers = self.registry.attempt(WORKER.job, attempt, 0.0).workers
         worker = WorkerId(WORKER.job, attempt, 0)
         return workers.setdefault(0, WorkerState(worker, "node-1", ()))
 
     def client(self, worker: WorkerId = WORKER, token: str | None = None) -> httpx.AsyncClient:
-        """A client of a worker's agent."""
+        """Return a client with the rights of a worker's agent."""
         path = f"{self.url}/{worker.job}/{worker.attempt}/{worker.worker}/"
         bearer = f"Bearer {TOKENS.of(worker) if token is None else token}"
         return httpx.AsyncClient(
@@ -68,6 +68,6 @@ class ServedAgents:
         )
 
     async def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop the server."""
         self._server.stop()
         await self._server.close_all_connections()

@@ -1,4 +1,4 @@
-"""Services for tests: programs that answer and requests that come as a test says it."""
+"""Services for tests, with scripted programs and requests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from benchpool_support.waiting import until_async
 
 
 class Requests:
-    """What comes in, as a test says it.
+    """Scripted traffic.
 
     Attributes:
-        now: Of every service. ``of_replica``: requests in flight by the job of a replica.
-        answered: Set when those are answered that a replica has.
+        now: Traffic of every service.
+        of_replica: Requests in flight by the job of a replica.
+        answered: Event that is set when a replica has answered its requests.
     """
 
     def __init__(self) -> None:
@@ -25,25 +26,27 @@ class Requests:
         self.answered = asyncio.Event()
 
     def flow(self, name: str) -> ServiceFlow:
-        """Return what came in."""
+        """Return the traffic of a service."""
         return self.now
 
     def in_flight(self, name: str, replica: str) -> int:
-        """Return what a replica has not answered."""
+        """Return the number of requests that a replica has not answered."""
         return self.of_replica.get(replica, 0)
 
     async def drained(self, replica: str) -> None:
-        """Wait until a replica has answered."""
+        """Wait until a replica has answered its requests."""
         if self.of_replica.get(replica, 0):
             await self.answered.wait()
 
 
 class Programs:
-    """Which ports answer, as a test says it.
+    """Scripted answers of the programs on ports.
 
     Attributes:
-        all_answer: Whether all do. ``asked``: each question. ``go_on``: ends the pauses between.
-        hosts: Where each question went.
+        all_answer: Whether all ports answer.
+        asked: Each health check.
+        go_on: Event that ends the pauses between checks.
+        hosts: Host of each check.
     """
 
     def __init__(self) -> None:
@@ -53,19 +56,19 @@ class Programs:
         self.go_on = asyncio.Event()
 
     async def ask(self, place: ReplicaPlace) -> bool:
-        """Tell whether a replica answers."""
+        """Return whether a replica answers."""
         self.asked.append((place.port, place.path))
         self.hosts.append(place.host)
         return self.all_answer
 
     async def pause(self, seconds: float) -> None:
-        """Wait until the test lets questions go on."""
+        """Wait until the test allows the next check."""
         await self.go_on.wait()
         await asyncio.sleep(0)
 
 
 def served_by(pool: Pool, programs: Programs, requests: Requests) -> Pool:
-    """Return a pool whose replicas answer, and are asked, as a test says it."""
+    """Return a pool whose replicas have these scripted answers and requests."""
     pool.services.views.table.watch.ask = programs.ask
     pool.services.views.table.watch.pause = programs.pause
     pool.services.views.table.counts = requests
@@ -75,7 +78,7 @@ def served_by(pool: Pool, programs: Programs, requests: Requests) -> Pool:
 async def until_service(
     pool: Pool, name: str, state: ServiceState, replicas: int = 1
 ) -> PoolService:
-    """Wait until a service is so, with so many replicas in all."""
+    """Wait until a service is in this state with this total number of replicas."""
 
     def look() -> PoolService:
         pool.services.runner.want()

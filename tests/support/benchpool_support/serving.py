@@ -1,7 +1,7 @@
 """The real API over a real pool, store and local runtime, on a free port of the loopback.
 
-It runs in a thread of its own, so that plain and asynchronous clients, browsers and the command
-line can be tested against it alike. Only the Hub is replaced: people have fixed tokens.
+It runs in a thread of its own, so that it serves plain and asynchronous clients, browsers and the
+command line in the same way. Only the Hub is replaced: users have fixed tokens.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PEOPLE: Mapping[str, Caller] = {
     "root": Caller("root", admin=True),
     "hub": Caller("benchpool-hub", admin=True, kind="service"),
 }
-"""Who there is; a person's token is the name."""
+"""Users by token; a user's token is the name."""
 
 CONFIGURATION = """\
 version: 1
@@ -61,13 +61,13 @@ policy: {grace_s: 1}
 
 @dataclass
 class TokenIdentity:
-    """Identity by fixed tokens; ``revoked`` ones are nobody's any more."""
+    """Identity by fixed tokens, except the ``revoked`` ones."""
 
     people: Mapping[str, Caller] = field(default_factory=lambda: dict(PEOPLE))
     revoked: set[str] = field(default_factory=set)
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return whose token the request carries."""
+        """Return the user of the request's token."""
         token = handler.request.headers.get("Authorization", "").removeprefix("token ")
         return None if token in self.revoked else self.people.get(token)
 
@@ -76,17 +76,17 @@ class TokenIdentity:
         return "/hub/login"
 
     def xsrf_token(self, handler: RequestHandler) -> str:
-        """Return nothing: there are no browser sessions here."""
+        """Return an empty token, because there are no browser sessions here."""
         return ""
 
     def routes(self) -> list[tuple[str, type[RequestHandler]]]:
-        """Return nothing."""
+        """Return no routes."""
         return []
 
 
 @dataclass
 class Served:
-    """A running service."""
+    """Running service."""
 
     url: str
     pool: Pool
@@ -95,15 +95,15 @@ class Served:
     loop: asyncio.AbstractEventLoop
 
     def credentials(self, name: str) -> Credentials:
-        """Return address and token for a person."""
+        """Return address and token of a user."""
         return Credentials(self.url, name)
 
     def client(self, name: str, *, patience_s: float = 0.0) -> Client:
-        """Return a client for a person."""
+        """Return a client of a user."""
         return Client(self.credentials(name), patience_s=patience_s, keyed_patience_s=patience_s)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the service's own loop."""
+        """Run a coroutine in the service's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE_S)
 
 
@@ -125,9 +125,10 @@ def served(
     parker: Parker | None = None,
     proxies: Proxies = LOOPBACK,
 ) -> Iterator[Served]:
-    """Serve a pool from a state folder; the same folder again is the same pool again.
+    """Serve a pool from a state folder; a second call with the same folder serves the same pool.
 
-    At its end jobs end too, without ``keep_jobs``. Without ``runtime`` workers are processes.
+    Jobs end with the service unless ``keep_jobs`` is set. Without ``runtime``, workers are
+    processes.
     """
     begun: dict[str, Any] = {}
     ready, stop = threading.Event(), asyncio.Event()
@@ -173,7 +174,7 @@ def _listening(api: Api, port: int, proxies: Proxies) -> tuple[HTTPServer, str]:
 
 
 async def _end_jobs(pool: Pool) -> None:
-    """Cancel what has not ended, and wait until it has."""
+    """Cancel the unfinished jobs and wait until they have ended."""
     root, news = PEOPLE["root"], pool.events.follow(PEOPLE["root"], 0)
     while running := [job for job in pool.jobs.select(root, all=True) if job.state not in ENDED]:
         for job in running:

@@ -1,6 +1,6 @@
-"""How a pool comes to rest when nothing happens but what passes decide (R20).
+"""Passes of a pool without events until it comes to rest, for tests of R20.
 
-The state after each plan is judged too: no GPU twice, gangs whole, sums within their bounds.
+The state after each plan is checked too: no GPU twice, whole gangs, sums within their bounds.
 """
 
 from __future__ import annotations
@@ -16,23 +16,30 @@ from benchpool_support.leaving import gone, under_way
 from benchpool_support.plans import movers
 
 MOST_ACTING = 7
-"""At most so many passes act: who is stopped may claim in the next pass from work of lower rank, so
-may those in their turn, and then what that leaves is used."""
+"""Maximum number of passes that act.
+
+A stopped job may preempt work of lower rank in the next pass, and that work may do the same. Then
+the remaining GPUs are used.
+"""
 
 FEW_ACTING = 5
-"""So many suffice for every pool that ``make test`` draws; of others one in 50,000 needs six."""
+"""Number of acting passes that suffices for every pool of ``make test``.
+
+Among other pools, one in 50,000 needs six.
+"""
 
 PATIENCE = 12
-"""After so many passes a pool counts as one that never rests."""
+"""Number of passes after which a pool counts as restless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What it took.
+    """Result of the passes.
 
     Attributes:
-        acting: Passes that did something. ``stops``: how often each job was stopped.
-        broken: What the first plan that breaks a rule would do; empty where none does.
+        acting: Number of passes that acted.
+        stops: Number of stops of each job.
+        broken: Violations by the first plan that breaks a rule, or none.
     """
 
     acting: int
@@ -41,7 +48,7 @@ class Settled:
 
     @property
     def complaint(self) -> str:
-        """Return what is wrong with it; empty where nothing is."""
+        """Return the problem found, or an empty string."""
         if self.broken:
             return "; ".join(self.broken)
         if self.acting >= PATIENCE:
@@ -53,7 +60,7 @@ class Settled:
 
 
 def settle(pool: Snapshot) -> Settled:
-    """Run passes until one does nothing, or breaks a rule."""
+    """Run passes until one does nothing or breaks a rule."""
     acting, stops = 0, Counter[JobId]()
     while acting < PATIENCE:
         plan = decide(pool)
@@ -71,7 +78,7 @@ def settle(pool: Snapshot) -> Settled:
 
 
 def broken_on_the_way(pool: Snapshot) -> tuple[str, ...]:
-    """Return what breaks a rule while victims take their time to leave; nothing where all holds."""
+    """Return the violations while victims take their time to leave, or none."""
     for _ in range(PATIENCE):
         plan = decide(pool)
         if broken := violations(pool, plan):

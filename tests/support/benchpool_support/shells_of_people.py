@@ -1,4 +1,4 @@
-"""``benchpool shell`` as a person has it: in a terminal of their own."""
+"""``benchpool shell`` as a user runs it, in a terminal of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = (sys.executable, "-m", "benchpool_scheduler.cli", "shell")
 
 
 def environ(url: str, token: str) -> dict[str, str]:
-    """Return the variables of a person who uses a pool."""
+    """Return the environment variables of a user of a pool."""
     return {
         "PATH": os.environ["PATH"],
         "BENCHPOOL_URL": url,
@@ -23,21 +23,21 @@ def environ(url: str, token: str) -> dict[str, str]:
 
 
 def begun(variables: dict[str, str], job: str) -> PseudoTerminal:
-    """Type ``benchpool shell JOB``, and wait for the prompt of its shell."""
+    """Type ``benchpool shell JOB`` and wait for the prompt of its shell."""
     terminal = PseudoTerminal([*COMMAND, job], variables)
     terminal.until_one_ends(b"$ ", b"# ")
     return terminal
 
 
 def refused(variables: dict[str, str], job: str) -> str:
-    """Type ``benchpool shell JOB`` in vain; return what is said."""
+    """Type ``benchpool shell JOB``, which must be refused, and return the message."""
     with PseudoTerminal([*COMMAND, job], variables) as terminal:
         assert terminal.end() != 0
         return terminal.printed.decode()
 
 
 def obeys(terminal: PseudoTerminal) -> None:
-    """Hold that size, changes of it and Ctrl-C reach what runs in the shell."""
+    """Check that the size, a resize and Ctrl-C reach the program in the shell."""
     terminal.type(b'echo "<$(stty size) $TERM>"\n')
     terminal.until(b"<30 100 xterm>")
     terminal.resize(10, 50)

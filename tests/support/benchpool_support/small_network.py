@@ -1,8 +1,8 @@
-"""A small network that is trained in cells: what people of the tests type into their notebooks.
+"""A small network that is trained in cells, for the notebooks of the tests' users.
 
-It saves, resumes and says its result as a digest of all weights, so that a run that was paused can
-be held against one that was not. Every list of code is a cell. The arithmetic is plain Python: that
-of a numeric library may round in another way where its environment is another.
+It saves, resumes and prints its result as a digest of all weights, so that a paused run can be
+compared with an undisturbed one. Every list of code is a cell. The arithmetic is plain Python,
+because a numeric library may round differently in another environment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ said = json.dumps(weights)
 (Path(os.environ.get("BENCHPOOL_OUTPUT_DIR", ".")) / "weights.json").write_text(said)
 print("result", hashlib.sha256(said.encode()).hexdigest()[:16])"""
 ALONE = (IMPORTS, DATA, MODEL, TRAIN, TRY, SENT)
-"""The notebook of one worker; the last cell is the one to send, the one before tries a step."""
+"""Notebook of one worker; the last cell is sent, and the one before it tries a step."""
 
 MEETING = """\
 from multiprocessing.connection import Client, Listener
@@ -148,7 +148,7 @@ TRY_HALVES = """\
 whole = column_sums([gradient([0.0] * 8, half) for half in (0, 1)])
 print("steepest after no step:", max(whole, key=abs))"""
 TOGETHER = (IMPORTS, MEETING, DATA, HALVES, TRAIN_TOGETHER, TRY_HALVES, SENT)
-"""The notebook of a gang of one or two workers: each works on its part of the data."""
+"""Notebook of a gang of one or two workers, each of which works on its part of the data."""
 
 SCRIPT = """\
 import sys, time
@@ -179,12 +179,12 @@ def notebook(cells: Sequence[str]) -> str:
 
 
 def program(cells: Sequence[str]) -> str:
-    """Return the same as a script, without the cell that only tries a step."""
+    """Return the same code as a script, without the cell that only tries a step."""
     return "\n\n".join([*cells[:-2], cells[-1]])
 
 
 def result(printed: str) -> str:
-    """Return the line by which a run says its result.
+    """Return the line with the result of a run.
 
     >>> result("loss 0.1\\nresult 0123456789abcdef\\n")
     'result 0123456789abcdef'

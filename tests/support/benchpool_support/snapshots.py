@@ -1,7 +1,7 @@
 """Random snapshots for property tests: nodes, a tree of projects, running and waiting jobs.
 
-What is drawn is a legal snapshot: nobody holds a GPU twice, limits hold, non-preemptible work is
-within its quota.
+Each snapshot is legal: no GPU is held twice, limits hold, and non-preemptible work is within its
+quota.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3) -> 
 
 @st.composite
 def busy_snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3) -> Snapshot:
-    """Draw a pool that is full of preemptible work, with claims waiting: much is preempted."""
+    """Draw a pool that is full of preemptible work, with waiting claims that preempt much of it."""
     sizes = draw(st.lists(st.integers(3, 8), min_size=1, max_size=max_nodes))
     nodes = tuple(
         Node(NodeName(f"n{i}"), tuple(GpuId(f"n{i}/{g}") for g in range(size)))
@@ -138,7 +138,7 @@ def _jobs(draw: st.DrawFn, leaves: list[ProjectName], *, elastic: bool) -> JobFa
 
 
 def _seated(snapshot: Snapshot, job: JobFacts) -> JobFacts:
-    """Give the job its smallest gang wherever there is room and right; else let it wait."""
+    """Place the job's minimum gang if space and rules allow it; else let it wait."""
     queued = replace(job, activity=Activity.QUEUED, ran_s=0.0)
     if not _allowed(snapshot, job):
         return queued
@@ -170,7 +170,7 @@ def _allowed(snapshot: Snapshot, job: JobFacts) -> bool:
 
 
 def held_below(snapshot: Snapshot, name: ProjectName) -> tuple[int, int]:
-    """Return GPUs held in a project and below it: all, and those of non-preemptible jobs."""
+    """Return the GPUs held in a project and its descendants: all, and those of firm jobs."""
     parents = {project.name: project.parent for project in snapshot.projects}
     every = firm = 0
     for job in snapshot.jobs:

@@ -1,6 +1,6 @@
 """A stage for pages: a pool whose jobs and GPUs are set by hand, served over real HTTP.
 
-What the real pool says is tested with the real pool. The stage is for what it seldom says: every
+The answers of the real pool are tested with the real pool. The stage is for rare states: every
 state at once, hostile names, thousands of rows, a service that is not ready.
 """
 
@@ -43,7 +43,7 @@ NOW = datetime(2026, 11, 21, 9, 50, tzinfo=UTC)
 
 
 def job(name: str, state: State = State.QUEUED, **facts: Any) -> contract.Job:
-    """Return a job with plain facts; its id is made from its name."""
+    """Return a job with plain facts; its ID is made from its name."""
     letters = "".join(sign for sign in name.lower() if sign.isascii() and sign.isalnum())
     own: dict[str, Any] = {
         "id": (letters + "q7x2m4k9w3n8p5t6v1z0r4y2b7")[:26],
@@ -73,7 +73,7 @@ def job(name: str, state: State = State.QUEUED, **facts: Any) -> contract.Job:
 
 
 def _actions(state: State) -> list[str]:
-    """Return what the scheduler would say may be done; what pauses, pauses for others."""
+    """Return the actions that the scheduler would allow; a pausing job was preempted."""
     return actions_of(_record(state))
 
 
@@ -112,12 +112,12 @@ def gpu(index: int, state: GpuState = GpuState.FREE, **facts: Any) -> contract.G
 
 
 MOVES = {"pause": State.PAUSED, "resume": State.QUEUED, "cancel": State.CANCELLED}
-"""Where an action brings a job at once."""
+"""State of a job immediately after an action."""
 
 
 @dataclass
 class StagedPool(StagedCurves):
-    """The reads and the verbs of ``service.Pool`` over hand-made facts."""
+    """Reads and actions of ``service.Pool`` over hand-made facts."""
 
     held_jobs: dict[str, contract.Job] = field(default_factory=dict)
     gpus: list[contract.Gpu] = field(default_factory=list)
@@ -142,11 +142,11 @@ class StagedPool(StagedCurves):
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def add(self, *jobs: contract.Job) -> None:
-        """Put jobs on the stage."""
+        """Add jobs to the stage."""
         self.held_jobs.update({one.id: one for one in jobs})
 
     async def becomes(self, job_id: str, **facts: Any) -> None:
-        """Change a job and tell the readers of events."""
+        """Change a job and notify the readers of events."""
         if "state" in facts:
             facts = {"actions": _actions(facts["state"]), **facts}
         self.held_jobs[job_id] = msgspec.structs.replace(self.held_jobs[job_id], **facts)
@@ -155,16 +155,16 @@ class StagedPool(StagedCurves):
             self.changed.notify_all()
 
     def pool(self) -> Pool:
-        """Return this as what the pages take."""
+        """Return this stage with the type that the pages take."""
         plays = (self, self, self, self, self, self, self.trail, self)
         parts: PoolPort = StagedParts(*plays, in_force=lambda: self.configuration)
-        # What takes a pool takes the whole of it; pages and their API ask no more than these parts.
+        # The pages are typed to take a whole pool; they and their API use only these parts.
         return cast(Pool, parts)
 
     # ------------------------------------------------------------------ reads
 
     def accuracy(self) -> contract.StartEstimates:
-        """Return how true estimates of starts were."""
+        """Return the accuracy of the estimated starts."""
         return contract.StartEstimates(0.8, self.horizons)
 
     def _sees(self, caller: Caller, one: contract.Job) -> bool:
@@ -197,7 +197,7 @@ class StagedPool(StagedCurves):
         return chosen[query.offset : query.offset + limit]
 
     def detail(self, caller: Caller, job: str) -> contract.JobDetail:
-        """Return a job by id or prefix."""
+        """Return a job by ID or prefix."""
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
                 least = one.min_workers if one.min_workers < one.workers else None
@@ -217,11 +217,11 @@ class StagedPool(StagedCurves):
         return contract.Why(one.id, one.reason, one.estimated_start, self.would_start_with)
 
     async def of(self, user: str) -> list[contract.FilesQuota]:
-        """Return what somebody's files hold."""
+        """Return the size of a user's files."""
         return [contract.FilesQuota("results", 3 * 2**29, 20 * 2**30)]
 
     async def sizes(self, caller: Caller, job: str) -> dict[str, int] | None:
-        """Return nothing: no job on the stage has files."""
+        """Return None, because no job on the stage has files."""
         return {}
 
     async def discard(self, caller: Caller, job: str, asked: contract.JobDiscard) -> str:
@@ -229,11 +229,11 @@ class StagedPool(StagedCurves):
         return job
 
     def kept(self) -> str:
-        """Return how long what is over is kept."""
+        """Return the retention of finished jobs."""
         return "kept 30 days"
 
     def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
-        """Return the pool, with the names that the reader may see."""
+        """Return the pool, with the names that the caller may see."""
         shown = [
             one
             if caller.admin or one.user == caller.name
@@ -254,7 +254,7 @@ class StagedPool(StagedCurves):
         )
 
     def line(self, caller: Caller) -> list[contract.InLine]:
-        """Return who of those in line the caller may see."""
+        """Return the entries of the bench queue that the caller may see."""
         return [one for one in self.waiting if caller.admin or one.user == caller.name]
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
@@ -262,7 +262,7 @@ class StagedPool(StagedCurves):
         return [one for one in self.held_leases if caller.admin or one.user == caller.name]
 
     def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
-        """Return the bench of a user."""
+        """Return the build quota of a user."""
         name = user or caller.name
         own = [one for one in self.held_leases if one.user == name]
         quota = self.build_quotas.get(name, 0)
@@ -290,7 +290,7 @@ class StagedPool(StagedCurves):
     def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
     ) -> WorkerId:
-        """Return which log is meant."""
+        """Return the worker whose log is requested."""
         return WorkerId(self.detail(caller, job).job.id, attempt or 1, worker)
 
     async def wait(
@@ -303,7 +303,7 @@ class StagedPool(StagedCurves):
         offset: int = 0,
         timeout_s: float = 15.0,
     ) -> bool:
-        """Wait until there is more."""
+        """Wait until the log has more data."""
         try:
             async with asyncio.timeout(timeout_s), self.changed:
                 await self.changed.wait_for(lambda: len(self.log_bytes.get(job, b"")) > offset)
@@ -312,7 +312,7 @@ class StagedPool(StagedCurves):
         return True
 
     async def write_log(self, job_id: str, data: bytes) -> None:
-        """Let a job write."""
+        """Append data to a job's log."""
         async with self.changed:
             self.log_bytes[job_id] = self.log_bytes.get(job_id, b"") + data
             self.changed.notify_all()
@@ -326,11 +326,11 @@ class StagedPool(StagedCurves):
             seen = self.changes
             yield FeedEvent(seen, "job", b"{}")
 
-    # ------------------------------------------------------------------ verbs
+    # ------------------------------------------------------------------ actions
 
     @contextmanager
     def to(self, listener: Listener, caller: Caller, after: int | None = None) -> Iterator[None]:
-        """Tell a listener of the changes one by one."""
+        """Send the changes to a listener one by one."""
 
         async def tell() -> None:
             async for event in self.follow(caller, after):
@@ -345,7 +345,7 @@ class StagedPool(StagedCurves):
     async def act(
         self, caller: Caller, job: str, action: str, body: msgspec.Struct | None = None
     ) -> contract.Job:
-        """Move at once, or take what is given."""
+        """Move the job to the action's state immediately, or apply the fields of the body."""
         if body is None:
             raise InvalidInput(f"{action} takes a body.")
         if action in MOVES and isinstance(body, ActionReason):
@@ -358,7 +358,7 @@ class StagedPool(StagedCurves):
         return self.held_jobs[one.id]
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
-        """Return what a job might have been sent with; ``least`` are its fewest workers."""
+        """Return a possible submission of a job; ``least`` is its minimum of workers."""
         one = self.detail(caller, job).job
         entry = contract.CommandEntry(["true"])
         return contract.JobSubmission(
@@ -382,7 +382,7 @@ def application(
     identify: Callable[[Mapping[str, Caller]], CookieIdentity] = CookieIdentity,
     clock: Clock | None = None,
 ) -> Application:
-    """Return API and dashboard over a pool, without a Hub; pages take the time from ``clock``."""
+    """Return API and dashboard over a pool without a Hub; pages take the time from ``clock``."""
     identity = identify(people)
     api = Api(pool, identity)
     return Application([*api.rules(PREFIX), *routes(pool, identity, prefix=PREFIX, clock=clock)])

@@ -14,12 +14,16 @@ from benchpool_scheduler.service import Caller
 
 @dataclass
 class StagedCurves:
-    """What a staged pool answers about curves; ``lines`` are those of each job."""
+    """Curves of a staged pool; ``lines`` are the curves of each job."""
 
     lines: dict[str, Lines] = field(default_factory=dict)
 
     def detail(self, caller: Caller, job: str) -> contract.JobDetail:
-        """Return a job. Errors: NotFound."""
+        """Return a job.
+
+        Raises:
+            NotFound: There is no such job.
+        """
         raise NotImplementedError
 
     async def metrics(
@@ -31,7 +35,7 @@ class StagedCurves:
 
 
 def drawn_lines(scale: float = 1.0, steps: int = 200) -> Lines:
-    """Return a loss of a job that was paused once, an accuracy, and a norm that broke."""
+    """Return the loss of a job with one pause, an accuracy, and a norm with non-finite values."""
 
     def at(step: int) -> float:
         return scale * (2.0 / (1 + step / 40) + 0.05 * math.sin(step / 3))

@@ -1,4 +1,4 @@
-"""The parts of a pool on a stage, put together; most of them are the stage itself."""
+"""The parts of a pool on a stage, assembled; most of them are the stage itself."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from benchpool_support.pool_ports import (
 
 @dataclass
 class StagedTrail:
-    """An audit trail that only keeps what was done and refused."""
+    """Audit trail that only keeps actions and refusals."""
 
     deeds: list[AuditEvent] = field(default_factory=list)
 
     async def record(self, deed: AuditEvent) -> None:
-        """Keep what was done."""
+        """Keep an action."""
         self.deeds.append(deed)
 
     def note(self, deed: AuditEvent) -> None:
-        """Keep what was refused."""
+        """Keep a refusal."""
         self.deeds.append(deed)
 
     async def read(self, caller: Caller, query: AuditQuery) -> AuditPage:
-        """Return nothing: pages of the trail are tested with a real pool."""
+        """Return an empty page: pages of the trail are tested with a real pool."""
         return AuditPage([], more=False)
 
 
 class StagedAccess:
-    """Nobody asks for a project: that section of the page is tested with a real pool."""
+    """Empty list of access requests: that section of the page is tested with a real pool."""
 
     async def requests(self, caller: Caller, user: str | None = None) -> list[AccessRequest]:
-        """Return nobody."""
+        """Return no access request."""
         return []
 
     async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest:
@@ -67,7 +67,7 @@ class StagedAccess:
 
 @dataclass(frozen=True, slots=True)
 class StagedParts:
-    """The parts of a pool that the stage plays, each checked against its port."""
+    """The parts of a pool that the stage implements, each checked against its port."""
 
     jobs: JobsPort
     logs: LogsPort
@@ -82,8 +82,8 @@ class StagedParts:
 
     @property
     def observed(self) -> SimpleNamespace:
-        """What is in force: the configuration alone."""
+        """The state in force: the configuration alone."""
         return SimpleNamespace(now=Observations.of(self.in_force()))
 
     async def whole(self) -> None:
-        """Know all jobs at once."""
+        """Return immediately, because all jobs are loaded."""

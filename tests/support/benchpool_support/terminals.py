@@ -1,4 +1,4 @@
-"""What is typed into a terminal of a running JupyterLab."""
+"""Input for a terminal of a running JupyterLab."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ async def socket(server: httpx.Client, path: str) -> AsyncIterator[WebSocketClie
 
 
 async def typed(server: httpx.Client, *lines: str) -> str:
-    """Type lines into a new terminal of JupyterLab; return all that it shows up to their end."""
-    # The mark is put together by the shell, so that what was typed is not taken for it.
+    """Type lines into a new terminal of JupyterLab and return its output up to their end."""
+    # The shell assembles the mark, so that the echo of the input is not mistaken for it.
     name, shown = await left_open(server, *lines, "echo the-''end", until="the-end")
     server.delete(f"api/terminals/{name}")
     return shown
 
 
 async def left_open(server: httpx.Client, *lines: str, until: str) -> tuple[str, str]:
-    """Type lines into a new terminal and leave it; return its name and what it shows so far."""
+    """Type lines into a new terminal and leave it open; return its name and its output so far."""
     name = server.post("api/terminals").json()["name"]
     shown = ""
     async with (

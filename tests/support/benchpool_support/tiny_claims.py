@@ -30,13 +30,13 @@ OWNER, DEPARTMENT = ProjectName("owner"), ProjectName("department")
 def tiny_claims(
     draw: st.DrawFn, *, equally_fair: bool = False, equal_progress: bool = False
 ) -> Snapshot:
-    """Draw at most three nodes and six running jobs, and one job that waits: ``claim``.
+    """Draw at most three nodes and six running jobs, and one waiting job: ``claim``.
 
     Args:
-        equally_fair: All that runs is of one project and one priority, and cannot shrink: lawful
-            sets of victims then differ in nothing but what they lose.
-        equal_progress: Besides, each of their GPUs loses as much, and they are of two people: many
-            sets then lose as much.
+        equally_fair: All running jobs have one project and one priority, and cannot shrink. Lawful
+            sets of victims then differ only in their losses.
+        equal_progress: In addition, each of their GPUs loses as much, and they belong to two users.
+            Many sets then lose as much.
     """
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     projects = [_owner(draw)] if equally_fair else _projects(draw)
@@ -117,7 +117,7 @@ def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool
 
 
 def _seated(draw: st.DrawFn, pool: Snapshot, job: JobFacts) -> JobFacts | None:
-    """Return the job on nodes with room, starting to look at a random one; None if it has none."""
+    """Return the job on nodes with free GPUs, from a random node on, or None if it does not fit."""
     if not within_bounds(pool, job, job.spec.workers):
         return None
     taken = {gpu for other in pool.jobs for w in other.held for gpu in w.gpus}

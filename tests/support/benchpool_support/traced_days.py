@@ -1,10 +1,10 @@
-"""A real service in virtual time that is sent the jobs of a recorded trace, day after day.
+"""A real service in virtual time that receives the jobs of a recorded trace, day after day.
 
-Submissions, passes, preemptions and ends are the service's own; when a job comes, how many GPUs it
-asks for and how long it runs are the trace's. A trace knows neither people nor what GPUs did, so
-these are made up: who sends is ``traced_use.whose``, how active a job is comes from its line. Jobs
-save every half hour, one in eight never; one that was preempted goes on from what it saved. Benches
-are held by day.
+Submissions, passes, preemptions and ends are the service's own. The arrival of a job, its GPUs and
+its run time come from the trace. A trace contains neither users nor the activity of GPUs, so these
+are made up: ``traced_use.whose`` gives the user, and the job's line gives its activity. Jobs save
+every half hour, and one in eight never saves. A preempted job continues from its last checkpoint.
+Benches are held by day.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from benchpool_support.traced_use import DAY_S, HOUR_S, TEAMS, whose
 
 TICK_S = 60
 SAVES_IN_S = 20.0
-"""So long after its notice a worker ends."""
+"""Time from a worker's notice to its end, in seconds."""
 
 AGAIN_S = 30.0
-"""So long after a start that found no free GPU the next one is tried."""
+"""Delay before a server start that found no free GPU is retried, in seconds."""
 
 LONGEST_S, SHORTEST_S = 3 * DAY_S, 300
 LARGEST = 8
 SAVES_EVERY_S = 1800.0
 PASSES = 50
-"""An instant at which more passes change something does not come to rest."""
+"""Maximum number of passes at one instant, after which the pool counts as restless."""
 
 WORDS = ("resnet", "whisper", "diffusion", "folds", "grasp", "vit", "llama-lora", "unet")
 
 
 class TimelyRuntime(ScriptedRuntime):
-    """Its workers begin when they are launched, and leave some seconds after a notice."""
+    """Runtime whose workers start at their launch and end some seconds after a notice."""
 
     def __init__(self, gpus: Sequence[Device], clock: FakeClock) -> None:
         super().__init__(gpus, start_at_once=False)
         self._clock = clock
 
     async def run_worker(self, launch: Launch) -> None:
-        """Let it run."""
+        """Start the worker."""
         await super().run_worker(launch)
         self.begin(launch.worker, self._clock.now())
 
@@ -60,10 +60,10 @@ class TimelyRuntime(ScriptedRuntime):
 def chosen(
     jobs: Sequence[TraceJob], day: float, days: float, gpus: int, load: float = 1.0
 ) -> list[TraceJob]:
-    """Return every so many-th job of some days of a trace, so that they are work for so many GPUs.
+    """Return a random part of the jobs of some days of a trace that is enough work for these GPUs.
 
     Args:
-        load: The work of what is chosen as a part of what the GPUs can do in these days.
+        load: Work of the chosen jobs as a part of the capacity of the GPUs in these days.
     """
     first, last = day * DAY_S, (day + days) * DAY_S
     fit = [
@@ -81,7 +81,7 @@ def chosen(
 
 @dataclass(slots=True)
 class _Measured:
-    """What is made up of one holder: its GPUs, how active they are, and its processors."""
+    """Made-up measurements of one holder: its GPUs, their activity, and its CPUs."""
 
     holder: Holder
     gpus: tuple[str, ...]
@@ -94,11 +94,11 @@ class _Measured:
 
 @dataclass
 class TracedDays:
-    """Drives a pool through some days.
+    """Driver of a pool through some days.
 
     Attributes:
-        pool: Open, with a ``TimelyRuntime`` and the same clock.
-        sent: Lines of the trace by the ids of their jobs.
+        pool: Open pool with a ``TimelyRuntime`` and the same clock.
+        sent: Lines of the trace by the IDs of their jobs.
     """
 
     pool: Pool
@@ -114,14 +114,14 @@ class TracedDays:
 
     @property
     def runtime(self) -> TimelyRuntime:
-        """The workers."""
+        """The pool's runtime."""
         found = self.pool.runtime
         assert isinstance(found, TimelyRuntime)
         return found
 
     async def live(self, jobs: Sequence[TraceJob], days: float) -> None:
-        """Let these days go by, in which these jobs come."""
-        # Passes are made when all of an instant has happened.
+        """Play these days with the arrival of these jobs."""
+        # Passes run after all events of an instant.
         self.pool.passes.want = lambda: None  # type: ignore[method-assign]
         await self.pool.use.report(ADMIN, UseQuery())  # the record of use begins now
         begin = self.clock.now()
@@ -162,7 +162,7 @@ class TracedDays:
             await self._stop(str(about))
 
     def _save(self, worker: WorkerId) -> None:
-        """Tell what a worker that leaves had saved in this start."""
+        """Report the checkpoint that a leaving worker has saved in this start."""
         started = self.pool.ledger.attempts(worker.job)[-1].started
         if started is None or self.sent[worker.job].line % 8 == 0:
             return
@@ -177,7 +177,7 @@ class TracedDays:
     async def _bench(self, user: str) -> None:
         try:
             lease = await self.pool.benches.reserve(HUB, LeaseRequest(user, "", "1", 1))
-        except Unavailable:  # who borrows it is asked to leave meanwhile
+        except Unavailable:  # meanwhile, the borrower is asked to leave
             self._at(self.clock.now() + AGAIN_S, "bench", user)
             return
         luck = Random(f"{user} {self.clock.now()}")
@@ -194,7 +194,7 @@ class TracedDays:
         await self.pool.benches.release(HUB, lease)
 
     async def _settle(self) -> None:
-        """Make passes until one changes nothing."""
+        """Run passes until one changes nothing."""
         pool = self.pool
         for _ in range(PASSES):
             await self._rest()
@@ -208,13 +208,13 @@ class TracedDays:
         raise AssertionError("passes do not come to rest")
 
     async def _rest(self) -> None:
-        """Wait until what workers told has been taken."""
+        """Wait until the events of workers have been processed."""
         await asyncio.sleep(0)
         while not self.pool.watcher.idle or self.pool.actions.busy:
             await asyncio.sleep(0)
 
     def _see(self) -> None:
-        """Note who began, and when they end; who was noticed leaves."""
+        """Schedule the ends of new workers and the exits of workers with a notice."""
         now = self.clock.now()
         runtime = self.runtime
         for worker in runtime.alive - self._running.keys():
@@ -237,10 +237,10 @@ class TracedDays:
             self._at(now + SAVES_IN_S, "leave", worker)
         self._noticed = len(runtime.notices)
 
-    # ------------------------------------------------------------------ what is measured
+    # ------------------------------------------------------------------ measurements
 
     def _let_pass(self, at: float) -> None:
-        """Let time pass until then, measured minute by minute."""
+        """Advance the time to ``at``, measured minute by minute."""
         samples: list[HeldSample] = []
         workers: list[HeldWorkerSample] = []
         tick = self._measured_until
@@ -259,7 +259,7 @@ class TracedDays:
 
 
 def bench_days(begin: float, end: float) -> Iterator[tuple[float, str]]:
-    """Yield when people start their servers: on four days of five, between 8 and 11."""
+    """Yield the times when users start their servers: on four days of five, between 8 and 11."""
     luck = Random(2)
     day = begin
     while day < end:
@@ -274,7 +274,7 @@ def _activity(one: _Measured, at: float) -> float:
         return 0.0
     wave = (at // 600 * 2654435761 % 1000) / 1000
     if isinstance(one.of, str) and wave < 0.6:
-        return 0.0  # somebody reads, and thinks
+        return 0.0  # the user reads and thinks
     return max(0.0, min(1.0, one.usual * (0.85 + 0.25 * wave)))
 
 
@@ -300,5 +300,5 @@ def _worker(one: _Measured, at: float) -> HeldWorkerSample:
 
 
 def newest(pool: Pool, caller: Caller, state: State) -> Job:
-    """Return the newest job in a state that somebody may see."""
+    """Return the newest job in a state that the caller may see."""
     return pool.jobs.select(caller, all=True, state=state, limit=1)[0]

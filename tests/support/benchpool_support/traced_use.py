@@ -1,8 +1,8 @@
 """The recorded use of a pool that worked through a trace, for pages and figures.
 
-Jobs of the trace come in its order, with its GPUs and run times, to nodes that take them as they
-become free; some GPUs of each node are benches by day. What GPUs did in it is made up, from a
-number: some jobs compute all the time, some partly, some hold their GPUs and do nothing.
+Jobs of the trace come in its order, with its GPUs and run times, to nodes that accept them as they
+become free. Some GPUs of each node are benches by day. The activity of the GPUs is made up from a
+number: some jobs compute all the time, some partly, and some leave their GPUs idle.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ BENCHES_OF_NODE = 2
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of one GPU's history, with how active it was when it was."""
+    """Part of one GPU's history, with its activity while it was active."""
 
     occupancy: GpuInterval
     activity: float
     since: float
-    """From this part of it on there were no kernels any more."""
+    """End of the kernels, as a part of the span."""
 
 
 def whose(number: int) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def whose(number: int) -> tuple[str, str]:
 def worked_through(
     jobs: Sequence[TraceJob], nodes: Sequence[Sequence[Device]], begin: float, end: float
 ) -> Iterator[Span]:
-    """Yield the history of all GPUs of these nodes, each GPU's in turn and without a gap."""
+    """Yield the history of all GPUs of these nodes, one GPU after the other, without gaps."""
     coming = itertools.cycle(
         [job for job in jobs if job.gpus <= 4 and 300 < job.duration_s < LONGEST_S]
     )
@@ -66,7 +66,7 @@ def worked_through(
 
 
 def _bench(device: Device, number: int, begin: float, end: float) -> Iterator[Span]:
-    """Yield days on which somebody has a bench, between nights on which it is kept free."""
+    """Yield days on which a user has a bench, between nights on which it is kept free."""
     users = [user for team in TEAMS.values() for user in team]
     user = users[number % len(users)]
     at = begin
@@ -132,10 +132,10 @@ def _occupancy(device: Device, begin: float, end: float, who: GpuHolder) -> GpuI
 
 
 def fill(file: Path, spans: Iterable[Span], *, minutes_since: float) -> None:
-    """Write a history into an empty telemetry database, as the service would have.
+    """Write a history into an empty telemetry database, in the form that the service writes.
 
     Args:
-        minutes_since: From this time on there are sums of minutes, too.
+        minutes_since: Time from which there are sums of minutes, too.
     """
     engine = sa.create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:

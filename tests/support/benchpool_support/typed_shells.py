@@ -1,4 +1,4 @@
-"""Shells inside workers, as a test types into them."""
+"""Shells inside workers, with input from a test."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ CATCHES = (
     b"""sh -c 'trap "n=2" INT; n=; echo "<$((1+6))>"; while :; do """
     b"""sleep 0.1; test -z "$n" || echo "<$((40+n))>"; done'\n"""
 )
-"""What it prints is otherwise than what is typed, which the terminal shows too. It says again and
-again that it was interrupted: a terminal sends the signal first, and then forgets what was printed.
+"""Program whose output differs from its input, which the terminal also echoes.
+
+It reports the interruption again and again, because a terminal sends the signal first and then
+discards its output.
 """
 
 CATCHING = b"<7>"
-"""What it prints first; the signs are such as no id of a job has."""
+"""Its first output, in characters that no job ID contains."""
 
 CAUGHT = b"<42>"
-"""What it prints after an interruption."""
+"""Its output after an interruption."""
 
 
 class TypedShell:
-    """A shell that is typed into, and what it printed so far."""
+    """Shell with typed input, and its output so far."""
 
     def __init__(self, channel: ShellChannel) -> None:
         self.channel = channel
         self.printed = b""
 
     async def until(self, text: bytes) -> None:
-        """Read until a text was printed."""
+        """Read until a text is printed."""
         async with asyncio.timeout(PATIENCE_S):
             while text not in self.printed:
                 piece = await self.channel.read()
@@ -46,7 +48,7 @@ class TypedShell:
 
 
 async def ready(channel: ShellChannel) -> TypedShell:
-    """Return a shell that has begun: what was typed before it set up its terminal may be lost."""
+    """Return a shell that has started: input before it sets up its terminal may be lost."""
     shell = TypedShell(channel)
     await channel.write(b"echo rea''dy\n")
     await shell.until(b"ready")

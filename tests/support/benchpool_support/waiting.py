@@ -1,4 +1,4 @@
-"""The one way to wait in tests: until something holds, however slow the machine is."""
+"""The one way to wait in tests: until a condition holds, however slow the machine is."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PATIENCE_S = 120.0
 
 POLL_S = 0.01
 MOST_POLL_S = 0.1
-"""Interval between two looks: the first one and the longest one, in seconds."""
+"""Longest interval between two looks, in seconds."""
 
 IN_ALL = 10
 """Limit of a wait while something moves, in multiples of its patience."""
 
 MOST_SEEN = 4000
-"""Limit of what an error shows of the last look, in characters."""
+"""Limit of the last look's text in an error, in characters."""
 
 
 class Overdue(AssertionError):
-    """What was awaited did not come."""
+    """The awaited condition did not hold in time."""
 
 
 def until(
@@ -40,16 +40,17 @@ def until(
     holds: Callable[[T], object] = bool,
     progress: Callable[[], object] | None = None,
 ) -> T:
-    """Look again until something holds of what is found, and return that.
+    """Look again until a condition holds for the result, and return the result.
 
     Args:
-        what: What is awaited, or a callable that returns it; the source line of ``look`` if empty.
-        seconds: Limit of the wait. With ``progress``: of the time in which nothing moves.
-        holds: What has to hold; by default what is found has to be truthy.
-        progress: Returns something that changes while there is progress.
+        what: The awaited event, or a callable that returns it; by default the source line of
+            ``look``.
+        seconds: Limit of the wait. With ``progress``: of the time without progress.
+        holds: Condition; by default the result has to be truthy.
+        progress: Function whose result changes while there is progress.
 
     Raises:
-        Overdue: Nothing came in time. The message shows what was last seen.
+        Overdue: The condition did not hold in time. The message shows the last result.
     """
     began = moved = time.monotonic()
     before, pause = progress and progress(), POLL_S
@@ -95,7 +96,7 @@ async def until_async(
     *,
     holds: Callable[[Any], object] = bool,
 ) -> Any:
-    """Wait as ``until`` does, without blocking the event loop; ``look`` may be asynchronous."""
+    """Wait like ``until`` without blocking the event loop; ``look`` may be asynchronous."""
     found: Any = None
     pause = 0.0
     try:
@@ -115,7 +116,7 @@ async def until_async(
 
 
 def stays(holds: Callable[[], object], seconds: float) -> None:
-    """Check that something holds all the time; for what no later event can prove."""
+    """Check that a condition holds all the time, if no later event can prove it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert holds(), f"it ended within {seconds:g} s: {_name(holds)}"
@@ -143,7 +144,7 @@ def _name(look: Callable[[], object]) -> str:
 
 
 def processor_seconds(processes: Iterable[psutil.Process]) -> dict[int, float]:
-    """Return, by process, the seconds of processor time that it has had."""
+    """Return the used processor time by process, in seconds."""
     spent: dict[int, float] = {}
     for one in processes:
         with suppress(psutil.Error):
@@ -152,7 +153,7 @@ def processor_seconds(processes: Iterable[psutil.Process]) -> dict[int, float]:
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """Return a process with all below it; nothing when it is gone."""
+    """Return a process with all its descendants, or nothing if it has ended."""
     with suppress(psutil.Error):
         one = psutil.Process(pid)
         return [one, *one.children(recursive=True)]

@@ -1,4 +1,4 @@
-"""A receiver of webhooks on the loopback: what came, and what it answers."""
+"""A receiver of webhooks on the loopback: received requests and scripted answers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Received:
 
     @property
     def events(self) -> list[str]:
-        """What its messages are about."""
+        """The events of its messages."""
         return [one["event"] for one in json.loads(self.body)["messages"]]
 
     @property
     def texts(self) -> list[str]:
-        """What its messages say."""
+        """The texts of its messages."""
         return [one["text"] for one in json.loads(self.body)["messages"]]
 
 
 @dataclass
 class Receiver:
-    """What came; ``statuses`` are the next answers, 204 when there are no more."""
+    """Received requests; ``statuses`` are the next answers, then 204."""
 
     url: str = ""
     came: list[Received] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Receiver:
     more: threading.Condition = field(default_factory=threading.Condition)
 
     def wait_for(self, number: int, patience_s: float = 60.0) -> list[Received]:
-        """Wait until so many came; return all."""
+        """Wait until ``number`` requests have arrived and return all."""
         with self.more:
             assert self.more.wait_for(lambda: len(self.came) >= number, patience_s), self.came
             return list(self.came)
@@ -47,7 +47,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Receive on a free port."""
+    """Receive webhooks on a free port."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.url = f"http://127.0.0.1:{server.server_port}/hook"

@@ -1,9 +1,9 @@
-"""Random snapshots with everything that a pool can have (for property tests).
+"""Random snapshots with all features of a pool, for property tests.
 
 Racks and zones, GPU models, CPUs and memory, benches, nodes that are not ready, trees of three
-levels with bounds on every resource, past use, elastic gangs, work that may not be stopped, work
-that is leaving, protection. What is drawn is legal: nobody holds a GPU twice, and running work is
-within its limits and quotas.
+levels with bounds on every resource, past use, elastic gangs, non-preemptible jobs, leaving jobs,
+protection. Each snapshot is legal: no GPU is held twice, and running work is within its limits and
+quotas.
 """
 
 from __future__ import annotations
@@ -41,14 +41,20 @@ TOPOLOGIES: tuple[tuple[str, ...], ...] = ((), ("rack",), ("zone", "rack"))
 
 @dataclass(frozen=True, slots=True)
 class Breadth:
-    """What may be drawn.
+    """Features that may be drawn.
 
     Attributes:
-        resources: CPUs and memory count. ``models``, ``levels``: nodes and jobs have them.
-        elastic: Gangs may run below their wish. ``leaving``: jobs may be on their way out.
-        protected: Minimum run times and bounds on preemptions. ``past``: past use bends weights.
-        firm: Jobs may be non-preemptible. ``benches``: GPUs are kept, nodes are not ready.
-        limits: Projects may have limits. ``one_gpu``: every job is one worker with one GPU.
+        resources: CPUs and memory count.
+        models: Nodes and jobs have GPU models.
+        levels: Nodes and jobs have topology levels.
+        elastic: Gangs may run with fewer workers than requested.
+        leaving: Jobs may have their notice.
+        protected: Minimum run times and bounds on preemptions.
+        past: Past use bends weights.
+        firm: Jobs may be non-preemptible.
+        benches: GPUs are reserved, nodes are not ready.
+        limits: Projects may have limits.
+        one_gpu: Every job is one worker with one GPU.
     """
 
     resources: bool = True
@@ -66,7 +72,7 @@ class Breadth:
 
 EVERYTHING = Breadth()
 PLAIN = Breadth(*[False] * 10)
-"""GPUs, projects, gangs and nothing else."""
+"""Only GPUs, projects and gangs."""
 
 
 @st.composite
@@ -78,7 +84,7 @@ def wide_snapshots(
     running: int = 8,
     waiting: int = 5,
 ) -> Snapshot:
-    """Draw a pool that is more or less in use, with work waiting."""
+    """Draw a pool that is more or less in use, with waiting work."""
     topology = draw(st.sampled_from(TOPOLOGIES)) if breadth.levels else ()
     machines = [_node(draw, i, topology, breadth) for i in range(draw(st.integers(1, nodes)))]
     snapshot = Snapshot(
@@ -102,7 +108,7 @@ def wide_snapshots(
 
 @st.composite
 def snapshots_under_way(draw: st.DrawFn, breadth: Breadth = EVERYTHING) -> Snapshot:
-    """Draw a pool in the middle of a change: victims are leaving, claimants hold promises."""
+    """Draw a pool in the middle of a change: victims leave, and claimants hold promises."""
     pool = draw(wide_snapshots(breadth))
     return under_way(pool, decide(pool))
 
@@ -223,12 +229,12 @@ def a_job(
 
 
 def queueing(job: JobFacts) -> JobFacts:
-    """Return the job as it is while it waits."""
+    """Return the job in its state while it waits."""
     return replace(job, activity=Activity.QUEUED, held=(), ran_s=0.0, since_checkpoint_s=None)
 
 
 def _seated(draw: st.DrawFn, snapshot: Snapshot, job: JobFacts) -> JobFacts:
-    """Give the job some workers wherever there is room and right; else let it wait."""
+    """Place some workers of the job if space and rules allow it; else let it wait."""
     size = draw(st.integers(job.spec.least_workers, job.spec.workers))
     if not within_bounds(snapshot, job, size):
         return queueing(job)

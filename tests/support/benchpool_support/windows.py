@@ -1,6 +1,6 @@
-"""Windows of people in a real browser, for a ``conftest.py``: take the names as they are.
+"""Windows of users in a real browser, for a ``conftest.py``: import the names unchanged.
 
-They are closed when the tests end, and a picture of each is kept when a test fails.
+They are closed when the tests end, and a screenshot of each is saved when a test fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PICTURES = "test-results"
 
 
 def opened(person: Person) -> Person:
-    """Count a person's window among those that are open."""
+    """Register a user's window as open."""
     OPEN.append(person)
     return person
 
@@ -32,7 +32,7 @@ def close_all() -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep a picture of every open window when a test fails."""
+    """Save a screenshot of every open window when a test fails."""
     report = yield
     if report.failed:
         folder = item.config.rootpath / PICTURES
@@ -44,6 +44,6 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium. It ends with its module: while it runs, no other event loop can."""
+    """The system's Chromium, which ends with its module: while it runs, no other event loop can."""
     with screen() as running:
         yield running

@@ -32,14 +32,14 @@ E = TypeVar("E", WorkerStarted, WorkerEnded, WorkerProgress)
 
 
 def made_passable(folder: Path) -> Path:
-    """Make a folder that other accounts may pass through, whatever our own umask is."""
+    """Create a folder that other accounts may traverse, whatever the umask is."""
     folder.mkdir()
     folder.chmod(0o711)
     return folder
 
 
 def worker_id(*, attempt: int = 1, worker: int = 0) -> WorkerId:
-    """Return a worker of a job that no other test has."""
+    """Return a worker of a job that no other test uses."""
     return WorkerId(f"{next(_numbers):026d}", attempt, worker)
 
 
@@ -58,7 +58,7 @@ def python_launch(
     time_limit_s: float | None = None,
     nodes: tuple[str, ...] = ("localhost",),
 ) -> Launch:
-    """Return a launch of ``python -c program`` (or ``argv``), quick to start."""
+    """Return a launch of ``python -c program`` (or ``argv``) that starts quickly."""
     return Launch(
         worker=worker or worker_id(),
         argv=argv or (sys.executable, "-u", "-I", "-S", "-c", program),
@@ -75,17 +75,17 @@ def python_launch(
 
 
 def pause(grace_s: float = 10.0) -> Notice:
-    """Return a notice as a preemption gives it."""
+    """Return a notice of a preemption."""
     return Notice("pause", grace_s, "joe/training", "project joe asks for its quota")
 
 
 def cancel(grace_s: float = 10.0) -> Notice:
-    """Return a notice as a user's cancel gives it."""
+    """Return a notice of a user's cancellation."""
     return Notice("cancel", grace_s, "susan", "cancelled by susan")
 
 
 class Listener:
-    """The one consumer of a runtime's events: keeps them, and waits for the one a test needs."""
+    """Only consumer of a runtime's events, which keeps them and waits for those of a test."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.seen: list[WorkerEvent] = []
@@ -128,7 +128,7 @@ class Listener:
                 await self._news.wait()
 
     async def exit_of(self, worker: WorkerId) -> tuple[int | None, EndedBy]:
-        """Return exit code and ended-by."""
+        """Return the exit code and the cause of the end."""
         event = await self.ended(worker)
         return event.exit_code, event.by
 
@@ -146,12 +146,12 @@ async def end_all_workers(state: Path) -> None:
     last = LocalRuntime(state, simulated(1))
     await last.open([])
     await last.close()
-    # What is still on its way to its end when the runtime closes ends now, with its command.
+    # Workers that are still ending when the runtime closes end now, with their command.
     kill_workers(state)
 
 
 def kill_workers(state: Path) -> None:
-    """Kill supervisors of a state folder with all that they started, and wait for their end."""
+    """Kill the supervisors of a state folder with all their processes, and wait for their end."""
     supervisors = [one for one in psutil.process_iter() if _is_of(one, state)]
     for supervisor in supervisors:
         with contextlib.suppress(psutil.Error):
@@ -168,7 +168,7 @@ def _is_of(process: psutil.Process, state: Path) -> bool:
 
 
 async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:
-    """Return what the log holds now."""
+    """Return the current content of the log."""
     found, offset = b"", 0
     while True:
         chunk = await runtime.read_log(worker, offset, 1 << 20)
@@ -179,7 +179,7 @@ async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:
 
 
 async def log_says(runtime: Runtime, worker: WorkerId, text: bytes) -> bytes:
-    """Wait until the log contains ``text``, and return the log."""
+    """Wait until the log contains ``text`` and return the log."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found = await whole_log(runtime, worker)

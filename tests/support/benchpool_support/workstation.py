@@ -4,7 +4,8 @@
         up.add_user("susan")
         up.start_server("susan", gpus=1)
 
-Everything listens on loopback, on free ports. What was started is ended by its pid at the end.
+Everything listens on free ports of the loopback. The started process is stopped by its pid at the
+end.
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ class DidNotStart(AssertionError):
 
 
 class RunningWorkstation:
-    """One running ``benchpool up`` and its Hub.
+    """Running ``benchpool up`` and its Hub.
 
     Attributes:
         ready: The ready line.
         state: The state folder.
         config: The pool's configuration.
-        hub: A client of the Hub's REST API with administrator rights.
-        scheduler: A client of the scheduler's API with administrator rights.
-        events: Lines that came after the ready line.
+        hub: Client of the Hub's REST API with administrator rights.
+        scheduler: Client of the scheduler's API with administrator rights.
+        events: Lines after the ready line.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class RunningWorkstation:
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._errors: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
-        # A pipe that nobody reads stops who writes to it.
+        # A pipe without a reader blocks its writer.
         self._reads_errors = threading.Thread(target=self._read_errors, daemon=True)
         self._reads_errors.start()
         self.ready = self._wait_ready()
@@ -117,7 +118,7 @@ class RunningWorkstation:
                 if ready.get("event") == "ready":
                     return ready
 
-    # ------------------------------------------------------------------ people
+    # ------------------------------------------------------------------ users
 
     @property
     def shared_password(self) -> str:
@@ -125,12 +126,12 @@ class RunningWorkstation:
         return (self.state / "shared-password").read_text().strip()
 
     def add_user(self, name: str) -> None:
-        """Add a user to the Hub; one that is there already is fine."""
+        """Add a user to the Hub, unless the user exists."""
         answer = self.hub.post(f"/users/{name}")
         assert answer.status_code in (201, 409), answer.text
 
     def token_of(self, user: str) -> str:
-        """Make a token of a user with all of the user's rights."""
+        """Create a token of a user with all of the user's rights."""
         answer = self.hub.post(f"/users/{user}/tokens", json={"note": "test"})
         assert answer.status_code in (200, 201), answer.text
         return str(answer.json()["token"])
@@ -141,7 +142,7 @@ class RunningWorkstation:
 
     @contextmanager
     def group(self, name: str, *users: str) -> Iterator[None]:
-        """Make a group of the Hub; it is deleted, since what it promises counts for all tests."""
+        """Create a group of the Hub and delete it, since its promises count for all tests."""
         assert self.hub.post(f"/groups/{name}").status_code == 201
         try:
             self.hub.post(f"/groups/{name}/users", json={"users": list(users)})
@@ -152,17 +153,17 @@ class RunningWorkstation:
     # ------------------------------------------------------------------ servers
 
     def ask_server(self, user: str, name: str = "", **options: Any) -> httpx.Response:
-        """Ask the Hub for a server and return its answer: 201 ready, 202 starting, or a refusal."""
+        """Request a server; return the Hub's answer: 201 ready, 202 starting, or a refusal."""
         return self.hub.post(_server(user, name), json=options)
 
     def start_server(self, user: str, name: str = "", **options: Any) -> dict[str, Any]:
-        """Start a server and wait until it is ready; return the Hub's model of it."""
+        """Start a server, wait until it is ready, and return the Hub's model of it."""
         answer = self.ask_server(user, name, **options)
         assert answer.status_code in (201, 202), answer.text
         return self.wait_server(user, name)
 
     def wait_server(self, user: str, name: str = "") -> dict[str, Any]:
-        """Wait until a server is ready; return the Hub's model of it."""
+        """Wait until a server is ready and return the Hub's model of it."""
         found = until(
             lambda: self.servers(user),
             f"server {name!r} of {user} is ready",
@@ -182,7 +183,7 @@ class RunningWorkstation:
         )
 
     def servers(self, user: str) -> dict[str, Any]:
-        """Return the user's servers that run or start, by name."""
+        """Return the user's running and starting servers by name."""
         answer = self.hub.get(f"/users/{user}")
         assert answer.status_code == 200, answer.text
         servers: dict[str, Any] = answer.json()["servers"]
@@ -191,7 +192,7 @@ class RunningWorkstation:
     def stop_server(self, user: str, name: str = "") -> None:
         """Stop a server and wait until it is gone.
 
-        A Hub that has just started answers 500 while it still looks whether the server lives.
+        A Hub that has just started answers 500 while it still checks the server.
         """
         answer = until(
             lambda: self.hub.delete(_server(user, name)),
@@ -207,14 +208,14 @@ class RunningWorkstation:
         return int(answer.json()["servers"][name]["state"]["pid"])
 
     def leases(self, user: str) -> list[dict[str, Any]]:
-        """Return the leases of a user as the scheduler knows them."""
+        """Return the scheduler's leases of a user."""
         answer = self.scheduler.get("/leases", params={"user": user})
         assert answer.status_code == 200, answer.text
         leases: list[dict[str, Any]] = answer.json()
         return leases
 
     def held(self, user: str) -> list[dict[str, Any]]:
-        """Return the leases of a user, without when their servers were last seen at work."""
+        """Return the leases of a user without the last activity of their servers."""
         return [
             {key: value for key, value in lease.items() if key != "last_active"}
             for lease in self.leases(user)
@@ -232,7 +233,7 @@ class RunningWorkstation:
     # ------------------------------------------------------------------ jobs
 
     def wait_job(self, id_: str, state: str, timeout_s: float = WAIT_S) -> dict[str, Any]:
-        """Wait until a job is in this state; return it."""
+        """Wait until a job is in this state and return the job."""
         job: dict[str, Any] = until(
             lambda: self.scheduler.get(f"/jobs/{id_}").json()["job"],
             f"job {id_} is {state}",
@@ -242,14 +243,14 @@ class RunningWorkstation:
         return job
 
     def wait_logins(self, number: int, timeout_s: float = WAIT_S) -> list[tuple[str, str]]:
-        """Wait until the audit trail tells of so many logins; return who, and what became of it."""
+        """Wait until the audit trail records this number of logins; return users and outcomes."""
         found: list[dict[str, Any]] = self.wait_audit("login", number, timeout_s)
         return [(one["actor"], one["outcome"]) for one in found]
 
     def wait_audit(
         self, action: str, number: int, timeout_s: float = WAIT_S
     ) -> list[dict[str, Any]]:
-        """Wait until the audit trail has so many records of an action; return them."""
+        """Wait until the audit trail has this number of records of an action and return them."""
         found: list[dict[str, Any]] = until(
             lambda: self.scheduler.get("/audit", params={"action": action}).json()["records"],
             f"the audit trail has {number} records of {action}",
@@ -265,12 +266,12 @@ class RunningWorkstation:
         return _child(self.process.pid, "jupyterhub")
 
     def scheduler_pid(self) -> int:
-        """Return the pid of the scheduler, below the Hub and what keeps it running."""
+        """Return the pid of the scheduler, a descendant of the Hub and of its keeper."""
         keeper = _child(self.hub_pid(), "benchpool_scheduler.app")
         return _child(keeper, "benchpool_scheduler.app")
 
     def wait_event(self, name: str, timeout_s: float = READY_S) -> dict[str, Any]:
-        """Wait for an event line; those before it are passed over."""
+        """Wait for an event line and skip those before it."""
         deadline = time.monotonic() + timeout_s
         passed: list[dict[str, Any]] = []
         while True:
@@ -295,7 +296,7 @@ class RunningWorkstation:
                 self.scheduler.post(f"/jobs/{job['id']}/cancel", json={})
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End ``benchpool up`` by a signal and return its exit status; what runs, runs on."""
+        """Stop ``benchpool up`` by a signal and return its exit status; jobs continue."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(timeout=END_S)
@@ -321,13 +322,13 @@ def _server(user: str, name: str) -> str:
 
 
 def choose_ports(state: Path) -> None:
-    """Let the first start from a folder have ports that nobody else gets before it listens.
+    """Reserve ports for the first start from a folder, so that no other process takes them.
 
-    It takes those of the start before, as it does later: also while it is down they stay its own.
+    The start uses them like the ports of an earlier start. They remain reserved while it is down.
     """
     path = StateFolder(state).hub / "ports.json"
     if not path.exists():
-        with contextlib.suppress(OSError):  # the folder is harmed, which is what is tested
+        with contextlib.suppress(OSError):  # the test damages the folder on purpose
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             files.write_json(path, Ports(*(free_port() for _ in range(4))))
@@ -348,12 +349,12 @@ def start(
 
     Args:
         state: State folder.
-        gpus: Simulated GPUs.
-        config: ``benchpool.yaml``; None has one written.
-        auth: Who may log in.
+        gpus: Number of simulated GPUs.
+        config: ``benchpool.yaml``; by default ``up`` writes one.
+        auth: Authentication mode.
         arguments: More options.
-        command: What stands for ``benchpool``.
-        clear: Whether servers and jobs are ended too.
+        command: Command that stands for ``benchpool``.
+        clear: Whether to end servers and jobs too.
 
     Raises:
         DidNotStart: It ended before it was ready.

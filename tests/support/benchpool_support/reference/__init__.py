@@ -1,6 +1,6 @@
-"""The rules of the pool worked out a second time, plainly, to check the core against.
+"""A second, plain implementation of the rules of the pool, to check the core against.
 
-Nothing here uses the core but its data (``core.model``): holdings are summed from the jobs, shares
-come from filling vessels with exact fractions, places and victims from trying all of them. It is
-slow and made for tiny pools.
+It uses only the core's data (``core.model``). Holdings are summed from the jobs. Shares result from
+filling vessels with exact fractions. Places and victims are found by trying all of them. The
+implementation is slow and made for tiny pools.
 """

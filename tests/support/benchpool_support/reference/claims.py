@@ -1,4 +1,4 @@
-"""Who may be made to give way, found by trying every set of victims (R15-R19)."""
+"""Possible victims of a claim, found by trying every set of them (R15-R19)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from benchpool_support.reference.shares import FairShares, fair_shares, pool_tot
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What can be taken at once: one surplus worker, or a whole job with all of its workers."""
+    """Unit of preemption: one surplus worker, or a whole job with all of its workers."""
 
     job: JobFacts
     workers: tuple[Worker, ...]
 
     @property
     def whole(self) -> bool:
-        """Tell whether the job stops."""
+        """Return whether the job stops."""
         return len(self.workers) == len(self.job.held)
 
 
@@ -41,7 +41,7 @@ Victims = tuple[Piece, ...]
 
 
 def protected(snapshot: Snapshot, job: JobFacts) -> bool:
-    """Tell whether the job may not be stopped now (R19)."""
+    """Return whether the job may not be stopped now (R19)."""
     least = snapshot.policy.min_runtime_s
     for name in path(snapshot, job.project):
         own = named(snapshot, name).min_runtime_s
@@ -55,7 +55,7 @@ def protected(snapshot: Snapshot, job: JobFacts) -> bool:
 
 
 def pieces(snapshot: Snapshot) -> list[Piece]:
-    """Return all that anybody could ever be made to give (R16, R19)."""
+    """Return all pieces that can be preempted for any claimant (R16, R19)."""
     found: list[Piece] = []
     for job in snapshot.jobs:
         if job.activity is Activity.RUNNING and job.spec.preemptible:
@@ -66,7 +66,7 @@ def pieces(snapshot: Snapshot) -> list[Piece]:
 
 
 def lost_gpu_s(snapshot: Snapshot, victims: Sequence[Piece]) -> float:
-    """Return what stopping costs: progress and a restart for every GPU of a smallest gang (R18)."""
+    """Return the cost of a stop: progress and a restart for every GPU of a minimum gang (R18)."""
     return sum(
         (p.job.unsaved_at(snapshot.now_s) + snapshot.policy.restart_s)
         * float(need(p.job)[GPUS])
@@ -77,14 +77,14 @@ def lost_gpu_s(snapshot: Snapshot, victims: Sequence[Piece]) -> float:
 
 
 def disturbance(snapshot: Snapshot, victims: Sequence[Piece]) -> tuple[float, int, int]:
-    """Return what is lost, how many jobs stop, and how many people lose anything (R18)."""
+    """Return the lost GPU-seconds, the number of stopped jobs and of affected users (R18)."""
     stopped = sum(piece.whole for piece in victims)
     people = {piece.job.user or piece.job.project for piece in victims}
     return lost_gpu_s(snapshot, victims), stopped, len(people)
 
 
 def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
-    """Return by job the workers that a set of pieces takes."""
+    """Return the workers that a set of pieces takes, by job."""
     lost: dict[JobId, tuple[Worker, ...]] = {}
     for piece in victims:
         lost[piece.job.id] = (*lost.get(piece.job.id, ()), *piece.workers)
@@ -94,7 +94,7 @@ def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
 def may_take(
     snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victim: JobFacts
 ) -> bool:
-    """Tell whether the claimant may make this job give way as things stand (R15)."""
+    """Return whether the claimant may preempt this job in the present snapshot (R15)."""
     if claimant.project == victim.project:
         return victim.spec.priority < claimant.spec.priority
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.project)
@@ -133,7 +133,7 @@ def may_take(
 def lawful(
     snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victims: Victims
 ) -> bool:
-    """Tell whether the victims may be taken one after the other in some order (R15)."""
+    """Return whether the victims may be preempted one after the other in some order (R15)."""
     if not victims:
         return True
     for last in victims:
@@ -149,7 +149,7 @@ def lawful(
 def one_by_one(
     snapshot: Snapshot, shares: FairShares, claimant: JobFacts, workers: int, victims: Victims
 ) -> bool:
-    """Tell whether they may be taken in some order in which a job first gives what it can spare."""
+    """Return whether some order is allowed in which a job first loses its surplus workers."""
     if not victims:
         return True
     for last in victims:
@@ -171,11 +171,12 @@ def comes_back(
     victims: Victims,
     victim: Piece,
 ) -> bool:
-    """Tell whether a victim is work that is due, and goes for work that is not (R16).
+    """Return whether entitled work would be preempted for work that is not entitled (R16).
 
-    With all victims gone it fits into the quotas on its side, less what its own project holds in
-    jobs of lower priority, and the claimant does not. Inside a project both may fit into the share
-    instead. Where more is guaranteed than there is, no work in quota goes for any other.
+    With all victims gone, the victim fits into the quotas on its side, less the GPUs that its own
+    project holds in jobs of lower priority. The claimant does not fit. Inside a project both may
+    fit into the share instead. If the guarantees exceed the pool, no in-quota work is preempted for
+    other work.
     """
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.job.project)
     own = mine == theirs
@@ -209,13 +210,13 @@ def comes_back(
 
 
 def overbooked(snapshot: Snapshot, shares: FairShares) -> bool:
-    """Tell whether more GPUs are due to those who ask for them than there are."""
+    """Return whether the shares of all projects add up to more GPUs than the pool has."""
     due = sum(shares.of[project.name][GPUS] for project in children(snapshot, None))
     return due > pool_total(snapshot, NOTHING)[GPUS]
 
 
 def sets(available: Sequence[Piece]) -> Iterator[Victims]:
-    """Yield every set of pieces; a job that stops is in it once."""
+    """Yield every set of pieces; a job that stops occurs only once."""
     for size in range(1, len(available) + 1):
         for chosen in combinations(available, size):
             stopped = [piece.job.id for piece in chosen if piece.whole]
@@ -224,12 +225,12 @@ def sets(available: Sequence[Piece]) -> Iterator[Victims]:
 
 
 def suffices(snapshot: Snapshot, claimant: JobFacts, workers: int, victims: Victims) -> bool:
-    """Tell whether the claimant could start once the victims have gone (R17)."""
+    """Return whether the claimant could start after the victims have left (R17)."""
     return startable(without(snapshot, taken(victims)), claimant, workers)
 
 
 def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victims]:
-    """Return every lawful set of victims of which none can be spared (R15-R19)."""
+    """Return every lawful set of victims from which none can be spared (R15-R19)."""
     shares = fair_shares(snapshot)
     found = [
         victims
@@ -244,7 +245,7 @@ def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victim
 
 
 def _part_of(smaller: Victims, larger: Victims) -> bool:
-    """Tell whether the first takes only what the second takes too."""
+    """Return whether the first set takes a proper part of the GPUs of the second."""
     whole = {gpu for piece in larger for worker in piece.workers for gpu in worker.gpus}
     part = {gpu for piece in smaller for worker in piece.workers for gpu in worker.gpus}
     return part < whole

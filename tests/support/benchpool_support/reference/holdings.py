@@ -1,4 +1,4 @@
-"""Who holds what in a snapshot, summed from its jobs; resources are GPUs, cores, GiB."""
+"""Holdings of a snapshot, summed from its jobs; resources are GPUs, CPU cores and GiB."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.core.model import (
 )
 
 Amounts = tuple[Fraction, Fraction, Fraction]
-"""GPUs, cores, GiB."""
+"""GPUs, CPU cores and memory in GiB."""
 
 Bounds = tuple[Fraction | None, Fraction | None, Fraction | None]
 
@@ -37,7 +37,7 @@ def times(amount: Amounts, count: int) -> Amounts:
 
 
 def need(job: JobFacts) -> Amounts:
-    """Return what one worker of the job takes."""
+    """Return the resources of one worker of the job."""
     gpus = Fraction(job.spec.gpus) if job.fraction is None else Fraction(job.fraction, 1000)
     return gpus, _exact(job.spec.cpus, 1000), _exact(job.spec.memory_gib, 1024)
 
@@ -47,7 +47,7 @@ def _exact(value: float, parts: int) -> Fraction:
 
 
 def bounds(project: Project, kind: str) -> Bounds:
-    """Return the ``quota`` or ``limit`` of every resource; None where there is none."""
+    """Return the ``quota`` or ``limit`` of every resource, or None if it has none."""
     gpus = getattr(project, kind)
     cpus: float | None = getattr(project.cpus, kind)
     memory: float | None = getattr(project.memory_gib, kind)
@@ -59,7 +59,7 @@ def bounds(project: Project, kind: str) -> Bounds:
 
 
 def weights(project: Project) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the weight for every resource: the quota unless set, 1 where that is unlimited."""
+    """Return the weight for every resource: the quota unless set, 1 if the quota is unlimited."""
     return (
         _weight(Bound(project.quota, project.limit, project.weight)),
         _weight(project.cpus),
@@ -74,17 +74,17 @@ def _weight(bound: Bound) -> Fraction:
 
 
 def named(snapshot: Snapshot, name: str) -> Project:
-    """Return a project."""
+    """Return the project with this name."""
     return next(project for project in snapshot.projects if project.name == name)
 
 
 def job_named(snapshot: Snapshot, name: str) -> JobFacts:
-    """Return a job."""
+    """Return the job with this name."""
     return next(job for job in snapshot.jobs if job.id == name)
 
 
 def path(snapshot: Snapshot, name: ProjectName) -> list[ProjectName]:
-    """Return a project with all above it, the top first."""
+    """Return a project with all its ancestors, the top first."""
     found = [name]
     while (parent := named(snapshot, found[-1]).parent) is not None:
         found.append(parent)
@@ -92,7 +92,7 @@ def path(snapshot: Snapshot, name: ProjectName) -> list[ProjectName]:
 
 
 def children(snapshot: Snapshot, parent: ProjectName | None) -> list[Project]:
-    """Return the projects directly below one, or the tops, oldest first."""
+    """Return the direct children of a project, or the top projects, oldest first."""
     return [project for project in snapshot.projects if project.parent == parent]
 
 
@@ -103,7 +103,7 @@ def leaves(snapshot: Snapshot) -> list[ProjectName]:
 
 
 def occupied(job: JobFacts) -> tuple[Worker, ...]:
-    """Return its workers, and the places that are promised to it."""
+    """Return a job's workers and the places that are promised to it."""
     return (*job.held, *(job.nominated if job.is_nominated or job.held else ()))
 
 
@@ -116,13 +116,13 @@ def _sum(snapshot: Snapshot, workers: Iterable[tuple[JobFacts, int]]) -> dict[Pr
 
 
 def held(snapshot: Snapshot) -> Mapping[ProjectName, Amounts]:
-    """Return what each project and all below it hold with running jobs."""
+    """Return the resources that the running jobs of each project and its descendants hold."""
     running = (job for job in snapshot.jobs if job.activity is Activity.RUNNING)
     return _sum(snapshot, ((job, len(job.held)) for job in running))
 
 
 def booked(snapshot: Snapshot, *, firm: bool = False) -> Mapping[ProjectName, Amounts]:
-    """Return what counts against limits: running, leaving and promised (R8).
+    """Return the resources that count against limits: running, leaving and promised (R8).
 
     Args:
         firm: Count only non-preemptible jobs, as the quota does for them.
@@ -132,14 +132,14 @@ def booked(snapshot: Snapshot, *, firm: bool = False) -> Mapping[ProjectName, Am
 
 
 def within_bounds(snapshot: Snapshot, job: JobFacts, workers: int) -> bool:
-    """Tell whether so many more workers keep all limits, and the quota if they are firm (R8)."""
+    """Return whether more workers keep all limits, and the quota if they are firm (R8)."""
     return over_bounds(snapshot, job, workers) == []
 
 
 def over_bounds(
     snapshot: Snapshot, job: JobFacts, workers: int
 ) -> list[tuple[str, ProjectName, int]]:
-    """Return all that would be passed, the lowest level first: limit or quota, whose, of what."""
+    """Return all exceeded bounds, the lowest level first: limit or quota, project, resource."""
     asked = times(need(job), workers)
     found: list[tuple[str, ProjectName, int]] = []
     for kind in ("limit", "quota"):
@@ -160,7 +160,7 @@ def changed(snapshot: Snapshot, job: JobFacts) -> Snapshot:
 
 
 def without(snapshot: Snapshot, lost: Mapping[JobId, Sequence[Worker]]) -> Snapshot:
-    """Return the snapshot in which jobs have lost workers; who has none left is queued."""
+    """Return the snapshot after jobs have lost workers; a job without workers is queued."""
     for name, workers in lost.items():
         job = job_named(snapshot, name)
         left = tuple(worker for worker in job.held if worker not in workers)

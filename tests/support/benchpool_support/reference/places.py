@@ -1,4 +1,4 @@
-"""Where workers could go, found by counting on every node."""
+"""Possible places of workers, found by counting on every node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchpool_support.reference.holdings import (
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What is free on one node; None where nothing bounds the resource."""
+    """Free resources of one node, or None for an unbounded resource."""
 
     node: Node
     gpus: int
@@ -24,7 +24,7 @@ class Space:
     memory: Fraction | None
 
     def slots(self, job: JobFacts) -> int:
-        """Return how many workers of the job fit; whole GPUs only."""
+        """Return the number of workers of the job that fit; whole GPUs only."""
         wanted = need(job)
         fits = [10**6]
         for free, asked in zip((self.gpus, self.cpus, self.memory), wanted, strict=True):
@@ -58,7 +58,7 @@ def _left(whole: float, parts: int, loads: Sequence[Fraction]) -> Fraction:
 
 
 def domain(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] | None:
-    """Return what names the node's domain at a level; None where the node has no such label."""
+    """Return the labels of the node's domain at a level, or None if the node has no such label."""
     if level == "node":
         return (node.name,)
     if level not in node.labels:
@@ -68,7 +68,7 @@ def domain(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] |
 
 
 def allowed(snapshot: Snapshot, job: JobFacts) -> Iterator[list[Space]]:
-    """Yield the sets of nodes any of which could hold the whole gang (R12, R13)."""
+    """Yield the sets of nodes each of which could hold the whole gang (R12, R13)."""
     level = job.spec.required_level
     usable = [
         space
@@ -89,16 +89,16 @@ def _node(snapshot: Snapshot, name: str) -> Node:
 
 
 def room_for(snapshot: Snapshot, job: JobFacts) -> int:
-    """Return the most workers of the job that could be placed together now."""
+    """Return the maximum number of workers of the job that could be placed together now."""
     return max((sum(s.slots(job) for s in choice) for choice in allowed(snapshot, job)), default=0)
 
 
 def startable(snapshot: Snapshot, job: JobFacts, workers: int) -> bool:
-    """Tell whether so many more workers could start now: place and bounds (R8-R10)."""
+    """Return whether this many more workers could start now, by places and bounds (R8-R10)."""
     return room_for(snapshot, job) >= workers and within_bounds(snapshot, job, workers)
 
 
 def possible(snapshot: Snapshot, job: JobFacts) -> bool:
-    """Tell whether the job could start on the ready nodes if nobody else were there."""
+    """Return whether the job could start on the ready nodes of an empty pool."""
     alone = replace(job, activity=Activity.QUEUED, held=(), is_nominated=False, nominated=())
     return startable(replace(snapshot, jobs=(alone,)), alone, job.spec.least_workers)

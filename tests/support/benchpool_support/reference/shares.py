@@ -1,8 +1,8 @@
 """Guarantees and fair shares by filling vessels (R4-R7, R5a).
 
-Think of each project as a vessel as wide as its weight and as deep as its open demand is for that
-width. Surplus poured in stands equally high in all vessels that are not full: the height at which
-all of it is used gives the exact slices; whole units and the largest cut-off parts give the rest.
+Each project is a vessel whose width is its weight and whose volume is its open demand. Surplus
+poured in reaches the same height in all vessels that are not full. The height at which all of it is
+used gives the exact slices. Whole units and the largest cut-off parts give the rest.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from benchpool_support.reference.holdings import (
 from benchpool_support.reference.places import possible
 
 UNITS = (1, 1000, 1024)
-"""How many of the smallest parts that are given out make one GPU, one core, one GiB."""
+"""Number of the smallest units in one GPU, one CPU core and one GiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vessel:
-    """One project in a division: its guarantee, the most it can use, its weight; whole units."""
+    """One project in a division, in whole units: its guarantee, its maximum use, its weight."""
 
     quota: int | None
     most: int
@@ -42,7 +42,7 @@ class Vessel:
 
 
 def exact_slices(total: int, vessels: Sequence[Vessel]) -> list[Fraction]:
-    """Return what each deserves before anything is rounded."""
+    """Return the share of each vessel before rounding."""
     got = [Fraction(min(total if v.quota is None else v.quota, v.most)) for v in vessels]
     rest = max(Fraction(0), total - sum(got, Fraction(0)))
     for priority in sorted({v.priority for v in vessels}, reverse=True):
@@ -59,7 +59,7 @@ def exact_slices(total: int, vessels: Sequence[Vessel]) -> list[Fraction]:
 def _height(
     rest: Fraction, width: Mapping[int, Fraction], depth: Mapping[int, Fraction]
 ) -> Fraction:
-    """Return how high ``rest`` stands in vessels of these widths and depths; all full at most."""
+    """Return the height of ``rest`` in vessels of these widths and depths, at most all full."""
     below = Fraction(0)
     for top in sorted({*depth.values()}):
         wide = sum((width[i] for i in depth if depth[i] >= top), Fraction(0))
@@ -71,7 +71,7 @@ def _height(
 
 
 def whole_slices(total: int, vessels: Sequence[Vessel]) -> list[int]:
-    """Return the shares in whole units: cut off, then one each to the largest cut-off part."""
+    """Return the shares in whole units: rounded down, then one each to the largest cut-off part."""
     exact = exact_slices(total, vessels)
     whole = [int(share) for share in exact]
     for priority in {v.priority for v in vessels}:
@@ -84,9 +84,9 @@ def whole_slices(total: int, vessels: Sequence[Vessel]) -> list[int]:
 
 
 def demands(snapshot: Snapshot) -> dict[ProjectName, Amounts]:
-    """Return what each project and all below it ask for, held or not, within their limits.
+    """Return the demand of each project and its descendants, held or not, within their limits.
 
-    A waiting job that could never run asks for nothing (R6).
+    A waiting job that can never run has no demand (R6).
     """
     asked = {project.name: NOTHING for project in snapshot.projects}
     for job in snapshot.jobs:
@@ -109,7 +109,7 @@ def demands(snapshot: Snapshot) -> dict[ProjectName, Amounts]:
 
 
 def pool_total(snapshot: Snapshot, asked: Amounts) -> Amounts:
-    """Return what train may use: ready nodes less benches; unbounded nodes have what is asked."""
+    """Return the resources for training: ready nodes less benches; the demand where unbounded."""
     ready = [node for node in snapshot.nodes if node.ready]
     gpus = Fraction(sum(max(0, len(node.gpus) - node.kept) for node in ready))
     cpus = memory = Fraction(0)
@@ -124,10 +124,10 @@ def pool_total(snapshot: Snapshot, asked: Amounts) -> Amounts:
 
 
 def guarantees(snapshot: Snapshot) -> dict[ProjectName, Bounds]:
-    """Return what every project is guaranteed: its quota, and its part of what is left above it.
+    """Return the guarantee of every project: its quota, and its part of the parent's remainder.
 
-    What a parent is guaranteed of the pool beyond the quotas of its children is poured into those
-    that ask for more than their quota, as wide as the weight that is written, else equally.
+    The parent's guarantee of the pool beyond the quotas of its children is divided among the
+    children that request more than their quota. It is divided by the written weights, or equally.
     """
     asked, pool = demands(snapshot), pool_total(snapshot, _leaf_sum(snapshot))
     found: dict[ProjectName, list[Fraction | None]] = {
@@ -175,7 +175,7 @@ def _even(project: Project, resource: int) -> Fraction:
 
 
 def _leaf_sum(snapshot: Snapshot) -> Amounts:
-    """Return what all jobs that could ever run ask for."""
+    """Return the demand of all jobs that could ever run."""
     found = NOTHING
     for job in snapshot.jobs:
         if job.activity is not Activity.QUEUED or possible(snapshot, job):
@@ -185,9 +185,9 @@ def _leaf_sum(snapshot: Snapshot) -> Amounts:
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """What all projects deserve: shares, and what of them is guaranteed.
+    """Shares of all projects, and the guaranteed part of them.
 
-    ``rounded`` tells whether any slice of GPUs had to be rounded.
+    ``rounded`` is true if any slice of GPUs had to be rounded.
     """
 
     of: Mapping[ProjectName, Amounts]
@@ -196,7 +196,7 @@ class FairShares:
 
 
 def fair_shares(snapshot: Snapshot) -> FairShares:
-    """Return what every project deserves now."""
+    """Return the current fair share of every project."""
     asked = demands(snapshot)
     guaranteed = guarantees(snapshot)
     shares: dict[ProjectName, Amounts] = {}
@@ -255,7 +255,7 @@ def _bent(
     asked: Mapping[ProjectName, Amounts],
     resource: int,
 ) -> list[Fraction]:
-    """Return the weights bent by past use, among those who ask for something (R6, R7)."""
+    """Return the weights bent by past use, for the projects with a demand (R6, R7)."""
     plain = [weights(project)[resource] for project in siblings]
     strength = Fraction(snapshot.policy.usage_weight)
     asking = [asked[project.name][resource] > 0 for project in siblings]

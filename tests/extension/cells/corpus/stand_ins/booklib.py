@@ -1,4 +1,4 @@
-"""What books bring along as a module of their own, small enough to be read here."""
+"""Stand-in for the helper modules of textbooks, reduced to what the corpus uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def area() -> int:
 
 
 def add_to_class(owner: type) -> Callable[[Callable[..., Any]], None]:
-    """Add the decorated function to a class, and leave no function behind."""
+    """Return a decorator that adds a function to a class and returns None."""
 
     def wrap(function: Callable[..., Any]) -> None:
         setattr(owner, function.__name__, function)
@@ -23,7 +23,7 @@ def add_to_class(owner: type) -> Callable[[Callable[..., Any]], None]:
 
 
 def patch(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the function to the class by which its first parameter is annotated."""
+    """Add the function to the class named by the annotation of its first parameter."""
     first = next(iter(function.__annotations__.values()))
     setattr(first, function.__name__, function)
     return function
@@ -38,7 +38,7 @@ def load_env() -> None:
 
 
 def train_epochs(model: Any, batches: Any, optimizer: Any, epochs: int = 1) -> list[float]:
-    """Train as a chapter's helper does: the model and its optimiser change."""
+    """Train the model in place, as a textbook helper does, and return the losses."""
     losses = []
     for _ in range(epochs):
         for x, y in batches:
