@@ -24,7 +24,8 @@ export default tseslint.config(
     },
     rules: {
       ...jupyter.configs.recommended[0].rules,
-      // The words are English and shared with terminal and pages; they are not translated yet.
+      // The texts are English and shared with the terminal and the pages. They are not translated
+      // yet.
       'jupyter/no-untranslated-string': 'off',
       'jupyter/prefer-lazy-imports': 'off',
       curly: 'error',

@@ -1,4 +1,4 @@
-/** The tested modules import no JupyterLab package, so nothing of it is transformed. */
+/** The tested modules import no JupyterLab package, so no package is transformed. */
 module.exports = {
   roots: ['<rootDir>/src'],
   testEnvironment: 'jsdom',

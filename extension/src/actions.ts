@@ -1,7 +1,7 @@
 /**
- * What a user does with a job: pause, resume, cancel, send again, change, open. Acts at once and
- * offers Undo where that is possible; asks first only what a job is to have, and where work is
- * lost, and says how much.
+ * User actions on a job: pause, resume, cancel, send again, change, open. Actions run immediately
+ * and offer Undo where possible. A dialog opens only if the action has fields or loses work, and it
+ * names the loss.
  */
 import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
@@ -15,7 +15,7 @@ import { kindOf } from './sweepModel';
 import type { IChangeRequest, IJob } from './tokens';
 import { jobCommand } from './twins';
 
-/** How long a toast stays, in milliseconds. */
+/** Display time of a toast, in milliseconds. */
 const TOAST_MS = 6000;
 
 type Act = (job: IJob, wanted?: IChangeRequest) => Promise<void>;
@@ -23,25 +23,25 @@ type Act = (job: IJob, wanted?: IChangeRequest) => Promise<void>;
 export class JobActions {
   constructor(
     private readonly _model: JobsModel,
-    /** Show a job in the panel. */
+    /** Callback that shows a job in the panel. */
     private readonly _show: (id: string) => void
   ) {
     _model.jobChanged.connect((_, { job, previous }) => {
       const ends = previous && !isTerminal(previous.state) && isTerminal(job.state);
-      // That a job was cancelled before it started is said with a way to send it again.
+      // The toast of a cancellation before the start stays: its Undo sends the job again.
       if (ends && job.state !== 'cancelled') {
         this._withdraw(job);
       }
     });
   }
 
-  /** `wanted` is what was chosen already: it is done without a dialog. */
+  /** Run an action. With `wanted`, a change runs without a dialog. */
   async run(action: JobAction, job: IJob, wanted?: IChangeRequest): Promise<void> {
     this._withdraw(job);
     await orSayWhy(job, () => this._table[action]?.(job, wanted) ?? this._fill(action, job));
   }
 
-  /** Say that a job was sent, with the way to it and the way back. */
+  /** Report that a job was sent, with buttons to show it and to undo the submission. */
   sent(job: IJob): void {
     if (job.trial) {
       const { sweep, name, array } = job.trial;
@@ -72,7 +72,7 @@ export class JobActions {
     });
   }
 
-  /** A job that is still saving cannot resume yet: wait for it to be paused. */
+  /** Resume a job after it is paused: a job that is still saving cannot resume. */
   private async _undoPause(job: IJob): Promise<IJob> {
     await this._paused(job.id);
     return this._model.act(job.id, 'resume');
@@ -108,7 +108,7 @@ export class JobActions {
     }
   }
 
-  /** When the attempt under way began; the job itself only tells its first start. */
+  /** Return the start of the current attempt, which the job itself does not contain. */
   private async _attemptStart(job: IJob): Promise<string | null> {
     const { attempts } = await this._model.api.job(job.id);
     return attempts.find(one => one.attempt === job.attempt)?.started ?? null;
@@ -140,7 +140,7 @@ export class JobActions {
     return filled && asked(CHANGE, filled);
   }
 
-  /** What has no words of its own here is asked for, done and said as the table has it. */
+  /** Run an action that has no method here, with fields and texts from the action table. */
   private async _fill(name: JobAction, job: IJob): Promise<void> {
     const action = FILLED_ACTIONS.find(one => one.name === name);
     const wanted = action && (await showFormDialog(action, job));
@@ -179,7 +179,7 @@ export class JobActions {
     this._toasts.set(job.id, toast);
   }
 
-  /** Take back the last toast about a job: its Undo is for what is over. */
+  /** Dismiss the last toast of a job: its Undo is out of date. */
   private _withdraw(job: IJob): void {
     const toast = this._toasts.get(job.id);
     if (toast !== undefined) {
@@ -188,7 +188,7 @@ export class JobActions {
     }
   }
 
-  /** The last toast about each job. */
+  /** ID of the last toast by job ID. */
   private readonly _toasts = new Map<string, string>();
   private readonly _table: Readonly<Partial<Record<JobAction, Act>>> = {
     pause: job => this._pause(job),
@@ -199,7 +199,7 @@ export class JobActions {
   };
 }
 
-/** A refusal is shown whole, in a dialog: a toast would cut it after 140 characters. */
+/** Run an action and show an error in a dialog: a toast is cut after 140 characters. */
 async function orSayWhy(job: IJob, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();

@@ -1,14 +1,12 @@
-/**
- * Addresses that become links, and those of the pool's own pages.
- */
+/** Link checks and addresses of the pool's pages. */
 import type { IStatus } from './tokens';
 
-/** Only web addresses and paths become links, never a script. */
+/** Return whether an address is a web address or path. Script addresses never become links. */
 export function isWebAddress(url: string): boolean {
   return /^(https?:\/\/|\/(?!\/))/.test(url);
 }
 
-/** Where people choose what they are told, and where; null before the pool has answered. */
+/** Return the address of the notification settings page, or null before the pool has answered. */
 export function notificationsPage(status: IStatus | null): string | null {
   const url = status?.url ?? '';
   return isWebAddress(url) ? `${url.replace(/\/+$/, '')}/notifications` : null;

@@ -1,17 +1,15 @@
-/**
- * Jobs that wait for other jobs: what of them is said. Pure.
- */
+/** Jobs that run after other jobs: choices and texts. Pure. */
 import { isTerminal } from './format';
 import type { IJob } from './tokens';
 
-/** A job or a whole array that another job may be sent after. */
+/** A job or a whole array that another job can run after. */
 export interface IAwaitable {
   id: string;
   name: string;
   state: string;
 }
 
-/** One's own that another job may be sent after: what has not ended, an array once as a whole. */
+/** Return jobs that have not ended, with each array as one entry. */
 export function mayRunAfter(jobs: readonly IJob[]): readonly IAwaitable[] {
   const live = jobs.filter(job => !isTerminal(job.state));
   const arrays = new Map<string, IAwaitable>();
@@ -25,7 +23,7 @@ export function mayRunAfter(jobs: readonly IJob[]): readonly IAwaitable[] {
   return [...arrays.values(), ...live.filter(job => !job.trial?.array)];
 }
 
-/** What a job runs after, as a part of the line of its facts; empty for nothing. */
+/** Return the jobs that a job runs after, as part of its facts line, or an empty string. */
 export function afterFact(job: IJob): string {
   const named = (job.awaits ?? []).map(
     it =>

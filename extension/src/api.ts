@@ -1,6 +1,6 @@
 /**
- * Typed calls to the server extension. The transport is handed in (`connection.ts`), so that
- * this module knows neither widget nor JupyterLab.
+ * Typed calls to the server extension. The transport is an argument (`connection.ts`), so this
+ * module depends on neither widgets nor JupyterLab.
  */
 import type * as Page from './generated/page';
 import type * as Pool from './generated/pool';
@@ -26,38 +26,38 @@ import type {
   Numbers
 } from './tokens';
 
-/** Send a request to a path below the server extension's prefix. */
+/** Function that sends a request to a path below the prefix of the server extension. */
 export type Transport = (path: string, init?: RequestInit) => Promise<Response>;
 
-/** What the server extension answers by itself, and what it passes on to the pool. */
+/** Paths of the server extension and paths that it forwards to the pool. */
 type Paths = Page.paths & Pool.paths;
 
 type Method = 'get' | 'post';
 
-/** The paths that know a method. */
+/** Paths that support a method. */
 type PathWith<M extends Method> = {
   [P in keyof Paths]: Paths[P][M] extends { responses: object } ? P : never;
 }[keyof Paths];
 
 type Good<R> = R[keyof R & (200 | 201)];
 
-/** What a good answer holds, by the documents. */
+/** Body of a successful response, from the OpenAPI documents. */
 type Answer<P extends keyof Paths, M extends Method> = Paths[P][M] extends { responses: infer R }
   ? Good<R> extends { content: { 'application/json': infer T } }
     ? T
     : never
   : never;
 
-/** What may be done about belonging to a project. */
+/** Actions on project membership. */
 export type AccessAction = keyof typeof ACCESS;
 
-/** Verbs on one job. */
+/** Actions on one job without a body. */
 export type Verb = 'pause' | 'resume' | 'cancel';
 
-/** An answer that is not the one asked for; the message is a sentence for the user. */
+/** Error response or missing response. The message is a sentence for the user. */
 export class ApiError extends Error {
   constructor(
-    /** HTTP status, 0 where there was no answer. */
+    /** HTTP status, or 0 without a response. */
     readonly status: number,
     readonly code: string,
     message: string,
@@ -68,13 +68,13 @@ export class ApiError extends Error {
     this.name = 'ApiError';
   }
 
-  /** Whether the request itself was judged and refused, so that nothing was done. */
+  /** Whether the server rejected the request, so that it had no effect. */
   get refused(): boolean {
     return this.status >= 400 && this.status < 500 && this.status !== 408;
   }
 }
 
-/** Code of the error where the notebook server lacks the server extension. */
+/** Error code for a notebook server without the server extension. */
 export const NO_EXTENSION = 'no-extension';
 
 export class Api {
@@ -88,7 +88,7 @@ export class Api {
     return this._get('/jobs/{job}', id);
   }
 
-  /** What a job has reported step by step: at most so many points of each curve. */
+  /** Return the metrics that a job reported, with at most `points` points per curve. */
   metrics(id: string, points: number): Promise<IJobMetrics> {
     return this._get('/jobs/{job}/metrics', id, `?points=${points}`);
   }
@@ -97,12 +97,12 @@ export class Api {
     return this._post(`/jobs/{job}/${verb}`, {}, id);
   }
 
-  /** Do an action whose fields were filled in. */
+  /** Run an action with its filled-in fields. */
   fill(id: string, action: FilledAction, filled: object): Promise<IJob> {
     return this._post(`/jobs/{job}/${action}`, filled, id);
   }
 
-  /** A sweep with its trials, the best first. */
+  /** Return a sweep with its trials, best first. */
   sweep(id: string): Promise<ISweep> {
     return this._get('/sweeps/{sweep}', id);
   }
@@ -115,12 +115,12 @@ export class Api {
     return this._get('/jobs/{job}/submission', id);
   }
 
-  /** Run a job again as it was; `key` makes a repeat harmless. */
+  /** Run a job again unchanged. `key` is the idempotency key. */
   again(id: string, key: string): Promise<IJob> {
     return this._post('/jobs/{job}/again', { key }, id);
   }
 
-  /** What is otherwise in a job than in the send before it. */
+  /** Return the differences to the previous job of the same user, project and name. */
   changes(id: string): Promise<IRunChanges> {
     return this._get('/jobs/{job}/changes', id);
   }
@@ -129,22 +129,22 @@ export class Api {
     return this._get('/quota');
   }
 
-  /** Who asks to belong to a project: oneself, and whom one may let in. */
+  /** Return the access requests of the user and the requests that the user can decide. */
   wishes(): Promise<IWish[]> {
     return this._get('/access');
   }
 
-  /** Ask to belong to a project, let somebody in, or decline. */
+  /** Request access to a project, add a member, or decline a request. */
   async access(action: AccessAction, body: object): Promise<void> {
     await this._post(ACCESS[action].path, body);
   }
 
-  /** What the GPUs do that one holds oneself. */
+  /** Return the use of the GPUs that the user holds. */
   gpuUse(): Promise<IGpuUse[]> {
     return this._get('/gpus', '', '?mine=true');
   }
 
-  /** What kernels and terminals of this notebook server do, and what becomes of its GPUs. */
+  /** Return the kernels and terminals of this notebook server and the next action on its GPUs. */
   bench(): Promise<IBenchNow> {
     return this._get('/bench');
   }
@@ -169,14 +169,14 @@ export class Api {
     return this._post('/send', { ...request, key });
   }
 
-  /** Where the example notebook is; the server writes it if it is not there. */
+  /** Return the place of the example notebook. The server writes it if it is missing. */
   example(): Promise<Answer<'/example', 'post'>> {
     return this._post('/example', {});
   }
 
   /**
-   * What a job was sent with, where it failed, and how that differs from what is there now; its
-   * path is that of `file`, as a traceback names it, where one is given.
+   * Return the submission of a job, the place of its failure, and the differences to the current
+   * files. With `file`, a file name of a traceback, the path is that of this file.
    */
   sent(id: string, file: string | null = null): Promise<ISent> {
     const of = file === null ? '' : `&file=${encodeURIComponent(file)}`;
@@ -187,13 +187,13 @@ export class Api {
     return this._get('/result', '', `?job=${segment(id)}`);
   }
 
-  /** Open the stream of changes from after event `after`. */
+  /** Open the event stream after event ID `after`. */
   events(after: string | null, signal: AbortSignal): Promise<Response> {
     const query = after === null ? '' : `?after=${segment(after)}`;
     return this._ok(`${pathOf('/events')}${query}`, streaming(signal));
   }
 
-  /** Open the live log of one worker of one attempt from a byte offset. */
+  /** Open the live log of one worker and attempt from a byte offset. */
   logStream(place: ILogPlace, offset: string | number, signal: AbortSignal): Promise<Response> {
     return this._ok(
       `${logPath(place, '/jobs/{job}/logs/stream')}&offset=${offset}`,
@@ -201,7 +201,7 @@ export class Api {
     );
   }
 
-  /** A log's whole text, read piece by piece; for download and copy. */
+  /** Read the whole log in parts, for download and copy. */
   async log(place: ILogPlace): Promise<Blob> {
     const pieces: Blob[] = [];
     let offset = 0;
@@ -256,7 +256,7 @@ export class Api {
   }
 }
 
-/** Which log: one worker of one attempt of one job. */
+/** Key of a log: job, attempt and worker. */
 export interface ILogPlace {
   job: string;
   attempt: number;
@@ -278,7 +278,9 @@ const OWN: ReadonlySet<string> = new Set<keyof Page.paths>([
   '/bench/give-back'
 ]);
 
-/** The address of a path below the server extension's prefix; `id` is what the path is about. */
+/**
+ * Return a path below the prefix of the server extension. `id` fills the placeholder of the path.
+ */
 function pathOf(path: keyof Paths, id = ''): string {
   const filled = path.slice(1).replace(/\{\w+\}/, segment(id));
   return OWN.has(path) ? filled : `api/v1/${filled}`;
@@ -297,12 +299,12 @@ function streaming(signal: AbortSignal): RequestInit {
   return { signal, headers: { Accept: 'text/event-stream' } };
 }
 
-/** Turn an answer into its error: the service's own words, else a sentence by status. */
+/** Convert a response to an error: the message of the service, else a sentence for the status. */
 async function errorOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as unknown;
   const known = errorObject(body);
   if (known?.code === 'not-reachable') {
-    return new ApiError(response.status, known.code, NO_POOL); // its own words are a terminal's
+    return new ApiError(response.status, known.code, NO_POOL); // the message of the service is for a terminal
   }
   if (known) {
     return new ApiError(
@@ -317,7 +319,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, code, httpFailure(response.status));
 }
 
-/** An error whose field and numbers a server in between may have left out. */
+/** Error object. A proxy may have dropped its field and numbers. */
 type SomeError = Pick<Pool.ErrorBody, 'code' | 'message'> & Partial<Pool.ErrorBody>;
 
 function errorObject(body: unknown): SomeError | null {

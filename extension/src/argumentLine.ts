@@ -1,8 +1,6 @@
-/**
- * Words of a command line, as they are typed. Pure.
- */
+/** Words of a command line as typed. Pure. */
 
-/** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */
+/** Split an argument line like a shell, without expansion. Return null for an open quote. */
 export function splitArguments(line: string): string[] | null {
   const args: string[] = [];
   let current: string | null = null;
@@ -37,7 +35,7 @@ export function splitArguments(line: string): string[] | null {
   return current === null ? args : [...args, current];
 }
 
-/** Arguments as one line, which `splitArguments` splits into the same again. */
+/** Join arguments to a line that `splitArguments` splits into the same arguments. */
 export function joinArguments(args: readonly string[]): string {
   const quoted = (arg: string) => `'${arg.replace(/'/g, `'"'"'`)}'`;
   return args.map(arg => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoted(arg))).join(' ');

@@ -1,6 +1,6 @@
 /**
- * The dialog of an idle bench: keep it, give its GPUs back, or send the work to training. What each
- * of them does stands beside its button. It closes by itself where another tab has answered.
+ * Dialog of an idle bench: keep it, release its GPUs, or send the work to training. The effect of
+ * each choice is beside its button. The dialog closes if another tab has answered.
  */
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { MessageLoop } from '@lumino/messaging';
@@ -21,17 +21,17 @@ import { useChanged, useNow } from './hooks';
 import { exactly } from './phrases';
 import type { IBenchNow } from './tokens';
 
-/** What the dialog needs of JupyterLab. */
+/** Parts of JupyterLab that the dialog uses. */
 export interface IBenchPlaces {
-  /** Name of the notebook in front, null for none. */
+  /** Return the name of the current notebook, or null. */
   notebook: () => string | null;
-  /** Open the form that sends cells of that notebook. */
+  /** Open the send dialog for the cells of that notebook. */
   send: () => void;
-  /** Where the Hub starts and stops servers; empty outside of a Hub. */
+  /** Address where the Hub starts and stops servers, or an empty string outside a Hub. */
   hub: string;
 }
 
-/** Show the dialog; resolves when it has gone. `alone`: it opened by itself. */
+/** Show the dialog and resolve when it is closed. `alone`: it opened without a user action. */
 export function showBenchDialog(
   model: BenchModel,
   places: IBenchPlaces,
@@ -79,7 +79,7 @@ function Frame({ model, places, alone, onDone }: IFrameProps): React.JSX.Element
   const isOver = bench === null || (alone && !needsAnswer(bench) && error === '');
   React.useEffect(() => {
     frame.current?.showModal();
-    // Nobody who types when it opens by itself presses a button by that.
+    // Focus the heading, so that a user who is typing does not press a button.
     frame.current?.querySelector<HTMLElement>('h2')?.focus();
   }, []);
   const close = React.useCallback(() => {

@@ -1,12 +1,12 @@
 /**
- * What this notebook server knows of its bench, asked from time to time, and the two answers that
- * its owner may give.
+ * Model of the bench of this notebook server: polls its state and sends the two answers of its
+ * owner.
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import type { Api } from './api';
 import type { IBenchNow } from './tokens';
 
-/** Between two questions while the server holds GPUs, and while it does not. */
+/** Poll interval while the server holds GPUs, in milliseconds. Without GPUs it is `RARELY_MS`. */
 const ASK_MS = 4000;
 const RARELY_MS = 30_000;
 
@@ -17,12 +17,12 @@ export class BenchModel {
     return this._changed;
   }
 
-  /** Null before the first answer, and while the server does not answer. */
+  /** Return the bench, or null before the first response and during an outage. */
   get now(): IBenchNow | null {
     return this._now;
   }
 
-  /** Begin to ask; ends with `dispose`. */
+  /** Start polling. `dispose` stops it. */
   start(): void {
     void this._ask();
   }
@@ -33,12 +33,14 @@ export class BenchModel {
     Signal.clearData(this);
   }
 
-  /** Keep the bench for a while. Errors: those of the scheduler. */
+  /** Keep the bench for a period. Throws the errors of the scheduler. */
   async keep(): Promise<void> {
     this._take(await this._api.keepBench());
   }
 
-  /** Give the GPUs back. Errors: those of the scheduler, and what still runs. */
+  /**
+   * Release the GPUs. Throws the errors of the scheduler, and an error for programs that still run.
+   */
   async giveBack(): Promise<void> {
     this._take(await this._api.giveBench());
   }
@@ -48,7 +50,7 @@ export class BenchModel {
       try {
         this._take(await this._api.bench());
       } catch {
-        this._take(null); // the item of jobs says what is wrong
+        this._take(null); // the job item in the status bar shows the cause
       }
     }
     if (!this._over) {

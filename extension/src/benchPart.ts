@@ -1,6 +1,6 @@
 /**
- * What JupyterLab shows of the bench below it: the dialog that opens when somebody must answer, the
- * command that opens it at any time, and the notice after the GPUs were given back.
+ * Bench items of JupyterLab: the dialog that opens when an answer is needed, the command that opens
+ * it at any time, and the notification after the GPUs were reclaimed.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ICommandPalette } from '@jupyterlab/apputils';
@@ -35,7 +35,7 @@ export class BenchPart {
     _model.changed.connect(() => this._look());
   }
 
-  /** Open the dialog, unless it is open. `alone`: nobody pressed anything. */
+  /** Open the dialog unless it is open. `alone`: it opens without a user action. */
   async open(alone: boolean): Promise<void> {
     if (!this._isOpen) {
       this._isOpen = true;
@@ -47,7 +47,7 @@ export class BenchPart {
   private _look(): void {
     const now = this._model.now;
     if (now === null) {
-      return; // the server is silent for a moment: nothing is forgotten by that
+      return; // short outage: keep the state
     }
     this._app.commands.notifyCommandChanged(BENCH);
     const asks = needsAnswer(now);
@@ -55,7 +55,7 @@ export class BenchPart {
       this._wasAsked = true;
       void this.open(true);
     } else if (!asks) {
-      this._wasAsked = false; // an idle time that begins anew is asked about anew
+      this._wasAsked = false; // a new idle period opens the dialog again
     }
     if (now.given_back?.done && !this._wasTold) {
       this._wasTold = true;

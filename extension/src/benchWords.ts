@@ -1,27 +1,27 @@
 /**
- * What is said of an idle bench, and of GPUs that were given back; pure.
+ * Texts about an idle bench and about reclaimed GPUs. Pure.
  *
- * Each sentence is a promise: what a button does, what is lost by it, and how to get a GPU again.
+ * Each sentence is a promise: the effect of a button, the losses, and the way to get a GPU again.
  */
 import { count, duration, exactly } from './phrases';
 import type { IBenchIdleness, IBenchNow, IGivenBack } from './tokens';
 
-/** Steps of the ladder at which the owner is asked. */
+/** Steps at which the owner must answer. */
 const ASKED: ReadonlySet<string> = new Set(['asked', 'due']);
 
-/** Whether somebody must act, or the GPUs go. */
+/** Return whether the GPUs are reclaimed unless the owner answers. */
 export function needsAnswer(bench: IBenchNow | null): boolean {
   const idle = bench?.idleness;
   return !!idle && !bench.given_back && idle.act !== 'none' && ASKED.has(idle.step);
 }
 
-/** Whether the GPUs are being given back now. */
+/** Return whether the GPUs are being released now. */
 export function isGoing(bench: IBenchNow | null): boolean {
   const command = bench?.idleness?.command ?? 'none';
   return command !== 'none' || bench?.given_back?.done === false;
 }
 
-/** What the status bar says of the bench itself; null for nothing. */
+/** Return the status bar text of the bench, or null. */
 export function benchLine(bench: IBenchNow | null, now: number): string | null {
   if (bench?.given_back?.done) {
     return `no GPU: given back at ${clock(bench.given_back.at)}`;
@@ -43,7 +43,7 @@ export function benchLine(bench: IBenchNow | null, now: number): string | null {
   return null;
 }
 
-/** The heading of the dialog. */
+/** Return the heading of the dialog. */
 export function dialogTitle(bench: IBenchNow): string {
   const gone = bench.given_back;
   if (gone) {
@@ -56,7 +56,7 @@ export function dialogTitle(bench: IBenchNow): string {
   return `${the(idle?.gpus.length ?? 1)} of this server`;
 }
 
-/** Where the bench stands, and what happens if nobody does anything. */
+/** Return the state of the bench and the next action without an answer. */
 export function whatComes(idle: IBenchIdleness, now: number): string {
   const many = idle.gpus.length;
   if (idle.exempt_until !== null) {
@@ -86,7 +86,7 @@ export function whatComes(idle: IBenchIdleness, now: number): string {
   );
 }
 
-/** What *Keep* does. */
+/** Return the effect of *Keep*. */
 export function whatKeepingDoes(idle: IBenchIdleness): string {
   if (idle.keeps_left <= 0) {
     return 'You have kept it as often as 24 hours allow.';
@@ -97,7 +97,7 @@ export function whatKeepingDoes(idle: IBenchIdleness): string {
   );
 }
 
-/** What *Give the GPU back* does, and what is lost by it. */
+/** Return the effect and the losses of *Give the GPU back*. */
 export function whatGivingDoes(bench: IBenchNow): string {
   const busy =
     bench.busy_kernels > 0
@@ -122,21 +122,21 @@ export function whatGivingDoes(bench: IBenchNow): string {
 
 const AGAIN = 'To get a GPU again, stop this server on the Hub’s page and start it with one.';
 
-/** What *Send to training* does. */
+/** Return the effect of *Send to training*. */
 export function whatSendingDoes(notebook: string | null): string {
   return notebook === null
     ? 'Open a notebook first: its cells can run in the training pool.'
     : `Opens the form that sends cells of ${notebook} to the training pool. This bench stays as it is.`;
 }
 
-/** The same in one breath, for a notice. */
+/** Return the short form of `whatHappened`, for a notification. */
 export function inShort(gone: IGivenBack): string {
   const lost =
     gone.kernels === 0 ? '' : ' Kernels were restarted without it: variables are gone, files stay.';
   return `${the(gone.gpus)} ${wasWere(gone.gpus)} given back at ${clock(gone.at)}.${lost}`;
 }
 
-/** What happened to GPUs that were given back. */
+/** Return the cause and effects of a reclaim that has happened. */
 export function whatHappened(gone: IGivenBack): string {
   const why = gone.asked ? 'as was asked for' : `after ${duration(gone.idle_s)} without use`;
   const kernels =
@@ -175,19 +175,19 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** How long it is until an instant, in the reader's words. */
+/** Return the duration until a time. */
 function until(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000;
   return seconds < 1 ? 'now' : `in ${duration(seconds)}`;
 }
 
-/** A time of day on the reader's clock. */
+/** Return a time of day in the reader's time zone. */
 function clock(at: string): string {
   const time = new Date(at);
   return `${String(time.getHours()).padStart(2, '0')}:${String(time.getMinutes()).padStart(2, '0')}`;
 }
 
-/** A day on the reader's calendar. */
+/** Return a date in the reader's time zone. */
 function day(at: string): string {
   return new Date(at).toLocaleDateString(undefined, { month: 'long', day: 'numeric' });
 }

@@ -1,9 +1,9 @@
 /**
- * Notifications stand beside the panel while it is shown, where the window has room for that: over
- * it they hide the rows that they are about.
+ * Position of notifications beside the visible panel if the window is wide enough. Above the panel
+ * they would hide its rows.
  */
 
-/** A notification with its margins, in pixels. */
+/** Width of a notification with its margins, in pixels. */
 const ROOM = 420;
 
 interface IEdges {
@@ -11,7 +11,7 @@ interface IEdges {
   right: number;
 }
 
-/** By how many pixels notifications move to the left, for a panel in a window so wide. */
+/** Return the shift of notifications to the left for a panel and a window width, in pixels. */
 export function shiftFor(panel: IEdges | null, windowWidth: number): number {
   if (!panel || panel.right < windowWidth / 2 || panel.left < ROOM) {
     return 0;
@@ -19,7 +19,7 @@ export function shiftFor(panel: IEdges | null, windowWidth: number): number {
   return windowWidth - panel.left;
 }
 
-/** Have notifications stand beside the panel; null while it is hidden. */
+/** Move notifications beside the panel. `panel` is null while it is hidden. */
 export function standBeside(panel: IEdges | null): void {
   const shift = shiftFor(panel, window.innerWidth);
   document.body.classList.toggle('bp-mod-toastsBeside', shift > 0);

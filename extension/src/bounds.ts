@@ -1,6 +1,4 @@
-/**
- * Between which numbers the answers of the dialogs may lie; the OpenAPI document has the same.
- */
+/** Bounds of the dialog fields, as in the OpenAPI document. */
 
 export const BOUNDS = {
   gpus: { name: 'GPUs', least: 1, most: 1024 },
@@ -9,15 +7,15 @@ export const BOUNDS = {
   retries: { name: 'Retries', least: 0, most: 10 }
 } as const;
 
-/** The longest time limit, in seconds. */
+/** Maximum time limit, in seconds. */
 export const MAX_TIME_S = 366 * 86_400;
 
-/** Of a job: how many, and of how many characters each. */
+/** Maximum number of tags of a job, and maximum length of a tag in characters. */
 export const TAGS = { most: 16, longest: 63 } as const;
 
 export type Bounded = keyof typeof BOUNDS;
 
-/** What is wrong with an answer, as the beginning of a sentence; null where nothing is. */
+/** Return the fault of a value as the start of a sentence, or null. */
 export function outOfBounds(field: Bounded, n: number): string | null {
   const { name, least, most } = BOUNDS[field];
   const isFine = Number.isInteger(n) && n >= least && n <= most;

@@ -1,6 +1,6 @@
 /**
- * Badges on cells that were sent: state, progress and age of the newest job, a menu of earlier
- * ones. They read ids from the cell's metadata, so they survive reload and the kernel's death.
+ * Badges on sent cells: state, progress and age of the newest job, with a menu of earlier jobs. The
+ * job IDs are in the cell metadata, so badges survive a reload and the end of the kernel.
  */
 import type { Cell } from '@jupyterlab/cells';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
@@ -19,11 +19,11 @@ import { StateMark } from './stateMark';
 export interface IBadgeOptions {
   model: JobsModel;
   commands: CommandRegistry;
-  /** Command that opens the job `args.id` in the panel. */
+  /** ID of the command that opens job `args.id` in the panel. */
   openCommand: string;
 }
 
-/** Keeps a badge on every sent cell of every open notebook. */
+/** Badges on the sent cells of all open notebooks. */
 export class CellBadges {
   constructor(
     tracker: INotebookTracker,
@@ -48,7 +48,7 @@ export class CellBadges {
   }
 
   private _sync(panel: NotebookPanel): void {
-    // The widgets of new cells exist only after the model's own signal has been handled.
+    // The widgets of new cells exist only after the signal of the model has been handled.
     requestAnimationFrame(() => {
       if (!panel.isDisposed) {
         panel.content.widgets.forEach(cell => this._dress(cell));

@@ -1,7 +1,4 @@
-/**
- * The list of cells in the send dialog: a tick for each, how long it last took, and why it goes
- * along.
- */
+/** List of cells in the send dialog: tick, duration of the last run, and reason for inclusion. */
 import * as React from 'react';
 import type { IListedCell } from './draft';
 import { duration } from './phrases';
@@ -49,7 +46,7 @@ function CellItem(props: {
   );
 }
 
-/** How the cell's last run went: its duration, `failed`, or nothing where none was seen. */
+/** Return the duration of the last run of a cell, `failed`, or an empty string without a run. */
 export function tookText(cell: IListedCell): string {
   const last = cell.lastRun;
   if (last === null) {
@@ -68,7 +65,7 @@ function hasFailed(cell: IListedCell): boolean {
   return cell.lastRun !== null && cell.lastRun.failed && !cell.lastRun.edited;
 }
 
-/** Why the kernel was not asked; nothing where it was. */
+/** Reason why the kernel was not queried, or null. */
 export function KernelNote({ text }: { text: string }): React.JSX.Element | null {
   return text === '' ? null : (
     <p className="bp-Form-note" data-testid="benchpool-kernel-note">

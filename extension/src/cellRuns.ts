@@ -1,13 +1,13 @@
 /**
- * Which cells ran in a notebook's kernel, when, and for how long: heard from the messages between
- * page and kernel. Where the page was not there, the times that JupyterLab wrote into the cell.
+ * Log of cell runs in the kernel of a notebook: cells, times and durations. Sources: the messages
+ * between page and kernel, else the times that JupyterLab stored in the cell.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel, KernelMessage, Session } from '@jupyterlab/services';
 import type { ICellRun } from './tokens';
 
-/** Runs kept of a cell, newest last. */
+/** Maximum number of runs kept per cell, newest last. */
 const KEPT = 20;
 
 interface IOpenRun {
@@ -17,9 +17,9 @@ interface IOpenRun {
   began: number;
 }
 
-/** The runs of one kernel, as messages tell them. */
+/** Runs of one kernel, recorded from its messages. */
 export class RunLog {
-  /** Take up a message to the kernel, or from it. */
+  /** Record a message to or from the kernel. */
   hear(msg: KernelMessage.IMessage): void {
     const type = msg.header.msg_type as string;
     const parent = (msg.parent_header as { msg_id?: string }).msg_id ?? '';
@@ -42,13 +42,13 @@ export class RunLog {
     }
   }
 
-  /** Forget everything: the kernel has begun anew. */
+  /** Remove all runs after a kernel restart. */
   clear(): void {
     this._open.clear();
     this._runs.clear();
   }
 
-  /** The runs of a cell that has this text now, oldest first. */
+  /** Return the runs of a cell, oldest first. `source`: its current text, to mark edited runs. */
   of(cell: string, source: string): ICellRun[] {
     const now = [...this._open.values()]
       .filter(open => open.cell === cell && open.number !== null)
@@ -59,7 +59,7 @@ export class RunLog {
     }));
   }
 
-  /** The numbers of runs of cells that are not among these. */
+  /** Return the execution counts of runs whose cells are not in `cells`. */
   gone(cells: readonly string[]): number[] {
     return [...this._runs]
       .filter(([cell]) => !cells.includes(cell))
@@ -69,7 +69,7 @@ export class RunLog {
 
   private _ended(open: IOpenRun, reply: KernelMessage.IExecuteReplyMsg): void {
     if (reply.content.status === 'abort' || (reply.content.status as string) === 'aborted') {
-      return; // a cell before it failed: it never ran
+      return; // an earlier cell failed, so this cell did not run
     }
     const ended = secondsOf(reply.header.date);
     const run = {
@@ -84,7 +84,7 @@ export class RunLog {
   private readonly _runs = new Map<string, IHeardRun[]>();
 }
 
-/** A run with the text that ran. */
+/** A run with the text that it executed. */
 type IHeardRun = Omit<ICellRun, 'edited'> & { source: string };
 
 function partOf(open: IOpenRun): Pick<IHeardRun, 'number' | 'at' | 'source'> {
@@ -96,13 +96,13 @@ function isAnew(msg: KernelMessage.IMessage): boolean {
   return state === 'restarting' || state === 'starting';
 }
 
-/** Seconds since 1970 of a date on the wire; null for what is none. */
+/** Return a message date in seconds since 1970, or null if it is invalid. */
 export function secondsOf(date: unknown): number | null {
   const ms = typeof date === 'string' ? Date.parse(date) : NaN;
   return Number.isNaN(ms) ? null : ms / 1000;
 }
 
-/** The run that JupyterLab has written into a cell's metadata (*Record timing*), if it has. */
+/** Return the run that JupyterLab stored in the cell metadata (*Record timing*), or null. */
 export function recordedRun(metadata: unknown, number: number | null): ICellRun | null {
   const times = (metadata && typeof metadata === 'object' ? metadata : {}) as Record<
     string,
@@ -117,13 +117,13 @@ export function recordedRun(metadata: unknown, number: number | null): ICellRun 
 
 const logs = new WeakMap<NotebookPanel, RunLog>();
 
-/** Listen to the kernels of all notebooks, those that are open already included. */
+/** Follow the kernels of all open and future notebooks. */
 export function followRuns(tracker: INotebookTracker): void {
   tracker.forEach(follow);
   tracker.widgetAdded.connect((_, panel) => follow(panel));
 }
 
-/** The log of a notebook, empty where nothing was heard. */
+/** Return the log of a notebook. It is empty without recorded messages. */
 export function runsOf(panel: NotebookPanel): RunLog {
   return logs.get(panel) ?? new RunLog();
 }

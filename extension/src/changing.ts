@@ -1,6 +1,6 @@
 /**
- * What a job that is there may still have otherwise: the rows of the table. Pure; the dialog of a
- * filled-in action draws it, `actions.ts` carries it out.
+ * Fields of an existing job that can change: the rows of the change action. Pure. `formDialog.tsx`
+ * shows them, `actions.ts` sends them.
  */
 import { isOnGpus } from './format';
 import { CHANGEABLE, FILLED_ACTIONS, IChangeable } from './generated/actions';
@@ -10,13 +10,13 @@ import type { IChangeRequest, IJob } from './tokens';
 
 export const CHANGE = FILLED_ACTIONS.find(one => one.name === 'change')!;
 
-/** What every place says of a priority. */
+/** Help text of the priority, shared by all views. */
 export const PRIORITY_HELP = CHANGE.fields.find(one => one.name === 'priority')!.help;
 
-/** Why fields are as they are and stay: by the field, each a sentence. */
+/** Notes by field name, one sentence each. */
 export type Notes = Readonly<Record<string, string>>;
 
-/** What the dialog says of fields that stay; `fixed` is the scheduler's word which those are. */
+/** Return why fields cannot change. `fixed`: their names, from the scheduler. */
 export function staying(job: IJob, fixed: readonly string[]): Notes {
   return Object.fromEntries(fixed.map(name => [name, stays(job, name)]));
 }
@@ -31,7 +31,7 @@ function stays(job: IJob, name: string): string {
   return 'It can change while the job waits; pause it first.';
 }
 
-/** What the dialog says of fields that may change, where more is to be said than the table has. */
+/** Return additional notes on fields that can change. */
 export function remarks(job: IJob): Notes {
   return {
     workers: isOnGpus(job.state)
@@ -46,14 +46,14 @@ function rigid(workers: number): string {
     : `It runs with all of its ${workers} workers or none`;
 }
 
-/** A change with which a job would start now, and the words of its button. */
+/** A change with which a job would start now, with its button label. */
 export interface IAdvised {
   name: string;
   wanted: IChangeRequest;
   label: string;
 }
 
-/** What the reason of a waiting job advises, where it may be changed. */
+/** Return the changes that the reason of a waiting job suggests, if the job can change. */
 export function advised(job: IJob): IAdvised[] {
   if (job.state !== 'queued' || !job.actions?.includes('change')) {
     return [];
@@ -83,7 +83,7 @@ function asAsked(name: string, value: string | number): string | number | string
   return field?.kind === 'names' ? namesIn(field, String(value)) : value;
 }
 
-/** What was changed, as a sentence. */
+/** Return a sentence about the changed fields. */
 export function outcome(job: IJob, wanted: IChangeRequest): string {
   const parts = CHANGEABLE.filter(row => row.name in wanted).map(row =>
     inWords(row, (wanted as Record<string, unknown>)[row.name])

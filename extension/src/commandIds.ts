@@ -1,6 +1,4 @@
-/**
- * Ids of the commands, as settings, menus and shortcuts name them.
- */
+/** Command IDs, as used by settings, menus and shortcuts. */
 export const SEND = 'benchpool:send';
 export const SEND_NOTEBOOK = 'benchpool:send-notebook';
 export const SEND_FILE = 'benchpool:send-file';

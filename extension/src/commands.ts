@@ -1,7 +1,6 @@
 /**
- * The commands of the front end. None of them sends or stops anything by itself: they open the
- * dialog or the panel, whatever arguments they are called with, so that a link in a notebook's
- * output can do no more.
+ * Commands of the front end. No command sends or stops a job: for all arguments, commands only open
+ * the dialog or the panel. A link in the output of a notebook can do no more.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
@@ -139,7 +138,7 @@ const ofJob: ReadonlyJSONObject = {
   required: ['id']
 };
 
-/** Open the executed notebook of a job, else the folder of its results. */
+/** Open the executed notebook of a job, else its result folder. */
 async function openResult({ app, model }: ICommandOptions, id: string): Promise<void> {
   try {
     const { notebook, output_dir: folder } = await model.api.result(id);
@@ -184,7 +183,7 @@ function notebookInFront(app: JupyterFrontEnd, tracker: INotebookTracker): Noteb
   return panel !== null && panel === app.shell.currentWidget ? panel : null;
 }
 
-/** A menu opened on a cell means that cell, unless it is among the selected ones. */
+/** Select the cell on which the menu was opened, unless it is part of the selection. */
 function chooseClickedCell({ app, tracker }: ICommandOptions): void {
   const node = app.contextMenuHitTest(one => one.classList.contains('jp-Cell'));
   const content = notebookInFront(app, tracker)?.content;
@@ -204,7 +203,7 @@ async function sendFromNotebook(options: ICommandOptions, kind: SendKind): Promi
   await sendPanel(options, panel, subjectOf(panel), kind, memoryOf(panel));
 }
 
-/** Open the dialog for cells of an open notebook; what is sent is written down in it. */
+/** Open the dialog for cells of an open notebook. A sent job is stored in the notebook. */
 export async function sendPanel(
   options: ICommandOptions,
   panel: NotebookPanel,
@@ -226,7 +225,7 @@ export async function sendPanel(
   await writeDown(panel, sending, job.id);
 }
 
-/** Keep job and answers in the notebook, and the notebook on disk, so that a reload finds them. */
+/** Store job and answers in the notebook and save it, so that they survive a reload. */
 async function writeDown(panel: NotebookPanel, sending: Sending, job: string): Promise<void> {
   if (panel.isDisposed) {
     return;
@@ -237,7 +236,7 @@ async function writeDown(panel: NotebookPanel, sending: Sending, job: string): P
   markCell(panel, chosen, job);
   rememberIn(panel, remember(sending.draft));
   if (!panel.context.model.readOnly) {
-    await panel.context.save().catch(() => undefined); // JupyterLab has said what is wrong
+    await panel.context.save().catch(() => undefined); // JupyterLab has reported the error
   }
 }
 
@@ -249,7 +248,7 @@ async function sendFile(options: ICommandOptions, fromPalette: boolean): Promise
   }
 }
 
-/** Open the dialog for a file as it is saved; its open editor is saved before. */
+/** Open the dialog for a saved file. An open editor of the file is saved first. */
 export async function sendPath(
   options: ICommandOptions,
   path: string,
@@ -269,7 +268,7 @@ export async function sendPath(
   }
 }
 
-/** Save the file's open editor: what is sent is what stands on disk. */
+/** Save the open editor of the file: the version on disk is sent. */
 async function saveOpen(app: JupyterFrontEnd, path: string): Promise<void> {
   for (const widget of app.shell.widgets('main')) {
     if (widget instanceof DocumentWidget && widget.context.localPath === path) {
@@ -282,7 +281,7 @@ async function saveOpen(app: JupyterFrontEnd, path: string): Promise<void> {
   }
 }
 
-/** The script or notebook meant: the document in front, or the one chosen in the file browser. */
+/** Return the current script (palette), else the file selected in the file browser. */
 function fileOf(options: ICommandOptions, fromPalette: boolean): string | null {
   const front = options.app.shell.currentWidget;
   if (fromPalette) {

@@ -1,6 +1,4 @@
-/**
- * Copies the address of a job, or of something of it, so that it can be pasted into a chat.
- */
+/** Button that copies the address of a job or of a part of it, for use in a chat. */
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import { isWebAddress } from './addresses';

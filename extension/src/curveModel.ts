@@ -1,6 +1,4 @@
-/**
- * Curves of a job as lines of a picture, and in words. Pure.
- */
+/** Curves of a job as chart lines and as text. Pure. */
 import { count } from './phrases';
 import type { ICurve } from './tokens';
 
@@ -16,7 +14,9 @@ export interface IMark {
   text: string;
 }
 
-/** One name: stretches of points, single points, where it was no number, scale and pauses. */
+/**
+ * Chart of one metric: line segments, single points, positions without a number, scale and pauses.
+ */
 export interface ICurvePicture {
   name: string;
   words: string;
@@ -29,7 +29,7 @@ export interface ICurvePicture {
   end: string;
 }
 
-/** A value as people read it, as `phrases.sparks.metric` of the pool says it. */
+/** Format a value like `phrases.sparks.metric` of the pool. */
 export function metric(value: number): string {
   const [digits = '', power = '0'] = value.toExponential(3).split('e');
   const short = (text: string) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
@@ -41,7 +41,7 @@ export function metric(value: number): string {
   return short(value.toPrecision(4));
 }
 
-/** One point of a curve; a value that is no finite number is null. */
+/** Point of a curve. A value that is not a finite number is null. */
 export interface ICurvePoint {
   step: number;
   value: number | null;
@@ -84,7 +84,7 @@ export function picture(curve: ICurve): ICurvePicture {
   };
 }
 
-/** Points that follow each other; what is no number is a gap. */
+/** Return segments of consecutive points. A value that is not a number is a gap. */
 export function stretchesOf(points: readonly ICurvePoint[], scale: IScale): [number, number][][] {
   const found: [number, number][][] = [];
   let open: [number, number][] | null = null;
@@ -116,7 +116,7 @@ function scaleOf(curve: ICurve, points: readonly ICurvePoint[]): IScale {
   return scaleOver(first, last, curve.min?.value ?? 0, curve.max?.value ?? 1);
 }
 
-/** A scale from step to step, and from the least to the most value with some room. */
+/** Return a scale between two steps and two values, with a margin. */
 export function scaleOver(first: number, last: number, least: number, most: number): IScale {
   const room = (most - least) * 0.05 || Math.abs(least) * 0.05 || 1;
   const low = least - room;
@@ -135,7 +135,7 @@ function tenth(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** Round numbers from `low` to `high`, at most one more than `most`. */
+/** Return round numbers from `low` to `high`, at most `most` + 1. */
 export function ticks(low: number, high: number, most = 3): number[] {
   const power = 10 ** Math.floor(Math.log10((high - low) / most));
   const step = [1, 2, 2.5, 5, 10].map(one => one * power).find(one => one * most >= high - low);
@@ -149,7 +149,7 @@ export function ticks(low: number, high: number, most = 3): number[] {
   return found;
 }
 
-/** What can be seen of a curve, in a sentence. */
+/** Return a text description of a curve. */
 export function words(curve: ICurve): string {
   const { last, min, max } = curve;
   if (!last || !min || !max) {

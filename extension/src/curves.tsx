@@ -1,6 +1,4 @@
-/**
- * Curves in a job's details: one picture for each name, which follows the job.
- */
+/** Curves in the job details: one live chart per metric. */
 import * as React from 'react';
 import type { Api } from './api';
 import { FOOT, HEIGHT, ICurvePicture, LEFT, metric, picture, pointsOf, WIDTH } from './curveModel';
@@ -9,16 +7,16 @@ import { useAnswer } from './hooks';
 import { kindOf } from './sweepModel';
 import type { ICurve, IJob, IJobMetrics } from './tokens';
 
-/** A job that reports is asked again at most once in so many milliseconds. */
+/** Minimum interval between requests for the metrics of a job, in milliseconds. */
 export const AGAIN_MS = 5000;
-/** Points of each curve: as many as can be told apart in a picture of this size. */
+/** Points per curve: the resolution of a chart of this size. */
 export const POINTS = 150;
-/** Names that are drawn; the others are on the job's page. */
+/** Maximum number of charts. The job page shows all metrics. */
 export const DRAWN = 6;
-/** Points of the table. */
+/** Maximum number of table rows. */
 const ROWS = 12;
 
-/** What a job has reported, asked for anew when it reports, and not too often. */
+/** Metrics of a job, reloaded after new reports with a minimum interval. */
 export function CurvesSection({
   job,
   api,
@@ -67,7 +65,7 @@ export function CurvesSection({
   );
 }
 
-/** To the page where jobs lie over one another. */
+/** Link to the page that compares jobs. */
 function CompareLink(props: { job: IJob; query: string; text: string }): React.JSX.Element | null {
   const { url } = props.job;
   return isWebAddress(url) ? (

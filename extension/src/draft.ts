@@ -1,6 +1,6 @@
 /**
- * What a user is about to send: the answers of the dialog as plain data, and how they become a
- * request. Pure; the dialog draws it, `sending.ts` carries it out.
+ * Draft of a submission: the dialog answers as plain data, and their conversion to a request. Pure.
+ * The dialog shows it, `sending.ts` sends it.
  */
 import { splitArguments } from './argumentLine';
 import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from './bounds';
@@ -23,15 +23,15 @@ import type {
   SendKind
 } from './tokens';
 
-/** The thing a dialog was opened on. */
+/** The file or notebook that the dialog was opened for. */
 export interface ISubject {
   path: string;
   kernelName: string | null;
-  /** The kernel that runs for it; null for none, and for a file. */
+  /** ID of its running kernel, or null without a kernel and for a file. */
   kernelId: string | null;
-  /** Execution counts of cells that are no longer in the notebook. */
+  /** Execution counts of cells that were deleted from the notebook. */
   deletedRuns?: readonly number[];
-  /** Live cells of an open notebook; null for a file. */
+  /** Live cells of an open notebook, or null for a file. */
   cells: readonly ILiveCell[] | null;
   /** Metadata of an open notebook. */
   metadata?: ISendRequest['metadata'];
@@ -46,34 +46,34 @@ export interface IDraft extends IRetryDraft {
   args: string;
   timeLimit: string;
   priority: string;
-  /** The one model that will do; empty for any. */
+  /** The only accepted GPU model, or an empty string for all models. */
   gpuModel: string;
-  /** Each worker wants a node of its own, where that is possible. */
+  /** Place each worker on its own node if possible. */
   spread: boolean;
-  /** Labels to find it by, as they are typed: parted by blanks or commas. */
+  /** Tags as typed, separated by blanks or commas. */
   tags: string;
-  /** Variables as they are typed, processors, and memory in GiB; empty for none of one's own. */
+  /** Variables, CPUs and memory in GiB as typed. An empty field has no effect. */
   env: string;
   cpus: string;
   memory: string;
-  /** Names whose values go along, as ticked; null for those that save most time. */
+  /** Ticked names whose values are sent, or null for the default choice (most time saved). */
   send: readonly string[] | null;
-  /** Names whose values come back, as they are typed; empty for those that the cells define. */
+  /** Typed names whose values are returned. Empty: the names that the cells define. */
   keep: string;
-  /** What of them has no safe format is pickled. */
+  /** Whether values without a safe format are pickled. */
   pickle: boolean;
-  /** The same with many values. */
+  /** Values of a sweep. */
   sweep: ISweepDraft;
-  /** Jobs that it is to run after, by id; `afterAny`: however they end. */
+  /** IDs of jobs that this job runs after. `afterAny`: regardless of their result. */
   after: readonly string[];
   afterAny: boolean;
-  /** Cells whose inclusion the user has chosen by hand. */
+  /** Cells that the user ticked or unticked, by ID. */
   toggles: Readonly<Record<string, boolean>>;
-  /** Parameters as they were typed. */
+  /** Parameters as typed. */
   parameters: Typed;
 }
 
-/** Answers kept for the next time, in the metadata of the notebook. */
+/** Answers remembered in the notebook metadata. */
 export interface IMemory extends Partial<IRetryDraft> {
   kind?: SendKind;
   name?: string;
@@ -94,7 +94,7 @@ export interface IMemory extends Partial<IRetryDraft> {
   parameters?: Typed;
 }
 
-/** A draft from what was answered last time; anything unusable in it is ignored. */
+/** Create a draft from remembered answers. Invalid parts are ignored. */
 export function begin(kind: SendKind, memory: unknown): IDraft {
   const known = (memory && typeof memory === 'object' ? memory : {}) as Record<string, unknown>;
   return {
@@ -124,7 +124,7 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
   };
 }
 
-/** The answers to keep; those left at their default are left out. */
+/** Return the answers to remember: the GPUs and all answers that are not the default. */
 export function remember(draft: IDraft): IMemory {
   return {
     gpus: draft.gpus,
@@ -173,7 +173,7 @@ export type Field =
   | 'sweep'
   | 'after';
 
-/** Faults of the answers themselves, by field; each a sentence. */
+/** Return the faults of the answers by field, one sentence each. */
 export function faults(draft: IDraft): Partial<Record<Field, string>> {
   const found: Partial<Record<Field, string>> = {};
   for (const field of ['gpus', 'workers'] as const) {
@@ -212,7 +212,7 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   return { ...found, ...faultsOf(draft) };
 }
 
-/** The request of a draft without faults. */
+/** Convert a draft without faults to a request. */
 export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
   return {
     kind: draft.kind,
@@ -245,7 +245,8 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
 }
 
 /**
- * Cells as they are sent: a cell switched off by hand is left out, one switched on counts as selected; the whole notebook is sent as it stands on the screen.
+ * Return the cells to send, for a notebook in their current state. An unticked cell is marked
+ * `left_out`, a cell that the user ticked `ticked`.
  */
 function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
   if (draft.kind === 'script' || subject.cells === null) {
@@ -265,20 +266,20 @@ function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
 }
 
 /**
- * The GPU models that can be chosen, in alphabetical order; with the one that was chosen before,
- * also when no machine has it any more.
+ * Return the available GPU models in alphabetical order. A former choice is included even if no
+ * node has this model now.
  */
 export function modelChoices(status: IStatus | null, chosen: string): string[] {
   const there = new Set((status?.gpus ?? []).map(gpu => gpu.model));
   return [...(chosen ? there.add(chosen) : there)].sort();
 }
 
-/** Whether there are several nodes with GPUs to spread workers over. */
+/** Return whether several nodes have GPUs, so that workers can be spread. */
 export function hasNodes(status: IStatus | null): boolean {
   return new Set((status?.gpus ?? []).map(gpu => gpu.node)).size > 1;
 }
 
-/** Tags as they were typed, each once, in their order. */
+/** Split typed tags in their order, without duplicates. */
 export function splitTags(line: string): string[] {
   return [...new Set(line.split(/[\s,]+/).filter(tag => tag !== ''))];
 }
@@ -291,7 +292,7 @@ function faultOfTags(tags: readonly string[]): string | null {
   return tags.length > TAGS.most ? `Tags: ${tags.length} are given, at most ${TAGS.most}.` : null;
 }
 
-/** Seconds of a time limit; null for none, undefined for text that is no duration. */
+/** Parse a time limit in seconds: null for an empty text, undefined for an invalid one. */
 export function parseDuration(input: string): number | null | undefined {
   if (input.trim() === '') {
     return null;
@@ -300,7 +301,7 @@ export function parseDuration(input: string): number | null | undefined {
   return seconds >= 1 && seconds <= MAX_TIME_S ? seconds : undefined;
 }
 
-/** A cell as the dialog lists it, numbered as on the screen from 1. */
+/** Cell as listed in the dialog, numbered from 1 as on the screen. */
 export interface IListedCell {
   id: string;
   number: number;
@@ -308,13 +309,13 @@ export interface IListedCell {
   selected: boolean;
   why: string;
   firstLine: string;
-  /** How it last went, as far as this page saw it. */
+  /** Last run that this page or the notebook recorded, or null. */
   lastRun: ICellRun | null;
-  /** What would be missing without it; empty for nothing. */
+  /** Names that would be missing without the cell, or an empty string. */
   without: string;
 }
 
-/** Code cells of the subject with what the server said about each. */
+/** Return the code cells of the subject with the results of the preparation. */
 export function listCells(
   subject: ISubject,
   draft: IDraft,
@@ -347,7 +348,7 @@ function missingLine(name: IPreparedCell['gives'][number]): string {
   return `Without it \`${name.name}\` is missing in ${plural('cell', name.to)}.`;
 }
 
-/** The cells that the user sees ticked; null where the server shall choose anew. */
+/** Return the IDs of the ticked cells, or null if the server selects the cells. */
 export function tickedCells(
   subject: ISubject,
   draft: IDraft,
@@ -365,7 +366,7 @@ function firstLine(source: string): string {
   return source.split('\n').find(line => line.trim() !== '') ?? '(empty)';
 }
 
-/** The cells as a sentence: `cells 1-2 (needed before), then 3-7`. */
+/** Return the cells as a sentence: `cells 1-2 (needed before), then 3-7`. */
 export function cellsLine(cells: readonly IListedCell[]): string {
   const chosen = cells.filter(cell => cell.included && cell.selected).map(cell => cell.number);
   const needed = cells.filter(cell => cell.included && !cell.selected).map(cell => cell.number);
@@ -380,13 +381,13 @@ function plural(noun: string, numbers: readonly number[]): string {
   return `${noun}${numbers.length === 1 ? '' : 's'} ${ranges(numbers)}`;
 }
 
-/** Errors, then warnings, then what is only said; each in the order it came. */
+/** Sort problems: errors, warnings, infos. The order within a level stays. */
 export function worstFirst(problems: readonly IProblem[]): IProblem[] {
   const levels: readonly IProblem['level'][] = ['error', 'warning', 'info'];
   return levels.flatMap(level => problems.filter(problem => problem.level === level));
 }
 
-/** A problem with the place it is about in words, e.g. `cell 3, line 2: …`. */
+/** Return a problem with its place, for example `cell 3, line 2: …`. */
 export function problemLine(problem: IProblem, cells: readonly IListedCell[]): string {
   const number = cells.find(cell => cell.id === problem.cell)?.number ?? null;
   const place = [

@@ -1,15 +1,13 @@
-/**
- * Lengths of time as people write them, here and in Python: `90`, `45s`, `90m`, `1h30m`.
- */
+/** Durations as typed, shared with Python: `90`, `45s`, `90m`, `1h30m`. */
 
 const UNIT_S: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, min: 60, s: 1 };
 const PART = /(\d{1,9}(?:\.\d{1,9})?)\s*(min|[dhms])/g;
 
-/** What an input takes, for its `pattern`; bounds are the service's to check. */
+/** Value of the `pattern` attribute of an input. The service checks the bounds. */
 export const PATTERN =
   '\\s*(\\d{1,12}|(\\d{1,9}([.]\\d{1,9})?\\s*([mM][iI][nN]|[dhmsDHMS])\\s*)+)\\s*';
 
-/** The seconds of a length of time, null for what is none; a bare number is seconds. */
+/** Parse a duration in seconds, or return null. A number without a unit is seconds. */
 export function readSeconds(text: string): number | null {
   const plain = text.trim().toLowerCase();
   if (/^\d{1,12}$/.test(plain)) {
@@ -25,7 +23,7 @@ export function readSeconds(text: string): number | null {
   return total;
 }
 
-/** Seconds as they are written into a form, to be read as the same number. */
+/** Format seconds for a form, so that they parse to the same number. */
 export function writtenSeconds(seconds: number): string {
   let rest = seconds;
   let text = '';

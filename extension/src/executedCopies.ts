@@ -1,10 +1,10 @@
 /**
- * What a job has run is there to be read: opening it starts no kernel. Whoever runs a cell of it is
- * asked for one, as JupyterLab does for any notebook without.
+ * Executed copies of jobs open without starting a kernel. When the user runs a cell, JupyterLab
+ * offers a kernel, as for each notebook without one.
  */
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 
-/** The folder of results beside what was sent (`RESULTS` in `benchpool.drafts`). */
+/** Result folder beside the sent file (`RESULTS` in `benchpool.drafts`). */
 const RESULTS = 'benchpool-results';
 
 export function isExecutedCopy(path: string): boolean {
@@ -16,7 +16,7 @@ export function openWithoutKernel(tracker: INotebookTracker): void {
   tracker.widgetAdded.connect((_, panel) => calm(panel));
 }
 
-/** Comes before the notebook is read, and so before its session begins. */
+/** Disable the kernel start. Runs before the notebook is loaded and its session starts. */
 function calm({ context, sessionContext }: NotebookPanel): void {
   if (isExecutedCopy(context.path)) {
     sessionContext.kernelPreference = { ...sessionContext.kernelPreference, shouldStart: false };

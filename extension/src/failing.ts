@@ -1,6 +1,6 @@
 /**
- * Where a job failed, as its reason says it, and what it was sent with as answers of the dialog.
- * Pure; `reopening.ts` opens it.
+ * Place of a failure from its reason, and the submission as dialog answers. Pure. `reopening.ts`
+ * opens the place.
  */
 import { joinArguments } from './argumentLine';
 import type { IMemory, ISubject } from './draft';
@@ -9,16 +9,18 @@ import { typedAgain } from './parameters';
 import { variablesLine } from './variables';
 import type { IJob, ISent, ISubmission } from './tokens';
 
-/** The place of a failure; a cell by its number on the screen when it was sent. */
+/** Place of a failure. A cell has its number on the screen at submission. */
 export interface IFailedAt {
   cell: number | null;
   file: string | null;
   line: number | null;
-  /** The words of the button that opens it. */
+  /** Label of the button that opens the place. */
   label: string;
 }
 
-/** Where a job failed; null where it has not, or where that is not known. */
+/**
+ * Return the place of the failure of a job, or null if it has not failed or the place is unknown.
+ */
 export function failedAt(job: IJob): IFailedAt | null {
   const numbers = job.state === 'failed' ? job.reason?.numbers : undefined;
   const cell = typeof numbers?.cell === 'number' ? numbers.cell : null;
@@ -31,13 +33,13 @@ export function failedAt(job: IJob): IFailedAt | null {
   return { cell, file, line, label };
 }
 
-/** What is to be corrected, for a sentence: `cell 3` or `train.py, line 12`. */
+/** Return the place for use in a sentence: `cell 3` or `train.py, line 12`. */
 export function toCorrect({ cell, file, line }: IFailedAt): string {
   const at = line === null ? '' : `, line ${line}`;
   return `${cell === null ? file : `cell ${cell}`}${at}`;
 }
 
-/** The answers of the dialog with which a job was sent. */
+/** Return the dialog answers of a submission. */
 export function memoryOf(submission: ISubmission): IMemory {
   const { entry } = submission;
   const [model] = submission.gpu_models ?? [];
@@ -61,7 +63,7 @@ export function memoryOf(submission: ISubmission): IMemory {
   };
 }
 
-/** A notebook as it stands now, with the cells chosen that were chosen before. */
+/** Return the current notebook with the formerly selected cells selected. */
 export function chosenAgain(subject: ISubject, sent: ISent): ISubject {
   const chosen = new Set(sent.selected);
   return {
@@ -70,21 +72,21 @@ export function chosenAgain(subject: ISubject, sent: ISent): ISubject {
   };
 }
 
-/** A cell as the notebook has it now; `count` is the number that the kernel gave it. */
+/** Cell of the current notebook. `count` is its execution count in the kernel. */
 interface IShownCell {
   id: string;
   source: string;
   count: number | null;
 }
 
-/** The magic that sends a cell stands in its first line, and did not go along. */
+/** Remove the first line with the send magic, which was not part of the submission. */
 function belowTheMagic(source: string): string {
   return source.replace(/^(# )?%%(train|serve).*(\n|$)/, '');
 }
 
 /**
- * Where the cell that is meant stands now; -1 where it does not. Of cells that were sent by a magic
- * or as a function the kernel knew their texts and its own counts alone.
+ * Return the current index of cell `sent.cell`, or -1. For cells sent by a magic or function, the
+ * kernel recorded only texts and execution counts.
  */
 export function placeOf(sent: Pick<ISent, 'cell' | 'cells'>, shown: readonly IShownCell[]): number {
   const byId = shown.findIndex(cell => cell.id === sent.cell);

@@ -1,14 +1,12 @@
-/**
- * Actions of the table that are filled in before: what a job has of it, and what is said after.
- */
+/** Actions with fields: current values, requests, and confirmations. */
 import { readSeconds, writtenSeconds } from './durations';
 import type { IActionField, IFilledAction } from './generated/actions';
 import type { IJob } from './tokens';
 
-/** What was filled in, by the name of the field. */
+/** Filled-in values by field name. */
 export type Filled = Record<string, string | number>;
 
-/** What a job has now of what an action asks for. */
+/** Return the current values of a job for the fields of an action. */
 export function present(action: IFilledAction, job: IJob): Filled {
   const facts = job as unknown as Record<string, unknown>;
   return Object.fromEntries(
@@ -16,7 +14,7 @@ export function present(action: IFilledAction, job: IJob): Filled {
   );
 }
 
-/** The value of a field as it is filled in. */
+/** Convert a field value to its input value. */
 export function shown(field: IActionField, value: unknown): string | number {
   if (field.kind === 'names') {
     return ((value as string[] | undefined) ?? []).join(', ') || field.empty;
@@ -27,7 +25,7 @@ export function shown(field: IActionField, value: unknown): string | number {
   return (value as string | number | null | undefined) ?? '';
 }
 
-/** Names as they were filled in, with commas between them. */
+/** Split names that are separated by commas. */
 export function namesIn(field: IActionField, text: string): string[] {
   const names = text
     .split(',')
@@ -36,7 +34,7 @@ export function namesIn(field: IActionField, text: string): string[] {
   return names.length === 1 && names[0] === field.empty ? [] : names;
 }
 
-/** What is sent of what was filled in otherwise; what is emptied and not erasable asks for nothing. */
+/** Return the request for changed fields. An empty field is sent only if it is erasable. */
 export function asked(action: IFilledAction, filled: Partial<Filled>): object {
   const found = action.fields
     .filter(({ name, erasable }) => name in filled && (erasable || !isEmpty(filled[name])))
@@ -46,7 +44,7 @@ export function asked(action: IFilledAction, filled: Partial<Filled>): object {
   return Object.fromEntries(found);
 }
 
-/** What was filled in as it is sent; the dialog lets nothing pass that is no length of time. */
+/** Convert an input value to its request value. The dialog accepts only valid durations. */
 function taken(field: IActionField, value: string | number): unknown {
   if (field.kind === 'duration') {
     return Math.round(readSeconds(String(value)) ?? NaN);
@@ -54,7 +52,7 @@ function taken(field: IActionField, value: string | number): unknown {
   return field.kind === 'names' ? namesIn(field, String(value)) : value;
 }
 
-/** What is sent, as the options of a command take it. */
+/** Convert a request to command options. */
 export function optionsOf(action: IFilledAction, sent: object): Record<string, string | number> {
   const given = action.fields.flatMap((field): [string, string | number][] => {
     const value = (sent as Record<string, unknown>)[field.name];
@@ -63,12 +61,12 @@ export function optionsOf(action: IFilledAction, sent: object): Record<string, s
   return Object.fromEntries(given);
 }
 
-/** Whether an input holds nothing; a number that is not there is NaN. */
+/** Return whether an input is empty. An empty number input is NaN. */
 export function isEmpty(value: unknown): boolean {
   return value === undefined || value === '' || Number.isNaN(value);
 }
 
-/** What was filled in otherwise than it was before; null where nothing was. */
+/** Return the changed fields, or null without a change. */
 export function differing<F extends object>(before: F, filled: F): Partial<F> | null {
   const others = fields(filled).filter(
     ([name, value]) => !(value === before[name] || (isEmpty(value) && isEmpty(before[name])))
@@ -76,13 +74,13 @@ export function differing<F extends object>(before: F, filled: F): Partial<F> | 
   return others.length > 0 ? (Object.fromEntries(others) as Partial<F>) : null;
 }
 
-/** What is said when it was done; the table has the words. */
+/** Return the confirmation text of an action, from the action table. */
 export function doneText(action: IFilledAction, job: IJob): string {
   const facts = job as unknown as Filled;
   return action.done.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name] ?? ''));
 }
 
-/** What there was before of that which became otherwise. */
+/** Return the former values of the changed fields. */
 export function former<F extends object>(before: F, changed: object): Partial<F> {
   return Object.fromEntries(fields(before).filter(([name]) => name in changed)) as Partial<F>;
 }
@@ -91,7 +89,7 @@ function fields<F extends object>(from: F): [keyof F & string, F[keyof F]][] {
   return Object.entries(from) as [keyof F & string, F[keyof F]][];
 }
 
-/** The id of an input on the page. */
+/** Return the element ID of an input. */
 export function idOf(action: IFilledAction, field: IActionField): string {
   return `benchpool-${action.name}-${field.name}`;
 }

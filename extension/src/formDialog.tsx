@@ -1,6 +1,4 @@
-/**
- * The dialog of an action that is filled in before, made from the table of operations.
- */
+/** Dialog of an action with fields, generated from the action table. */
 import { Dialog } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { MessageLoop } from '@lumino/messaging';
@@ -14,7 +12,7 @@ import { Row } from './sendFields';
 import type { IJob } from './tokens';
 import { jobCommand, LATER } from './twins';
 
-/** What is said of fields beside the table's words: those that stay, why, and remarks. */
+/** Notes on fields: reasons why fields cannot change, and remarks. */
 export interface IAbout {
   staying: Notes;
   remarks: Notes;
@@ -22,7 +20,7 @@ export interface IAbout {
 
 const NOTHING: IAbout = { staying: {}, remarks: {} };
 
-/** Show the dialog; resolves with what is to be otherwise, or null for nothing. */
+/** Show the dialog and resolve with the changed fields, or null. */
 export async function showFormDialog(
   action: IFilledAction & { name: FilledAction },
   job: IJob,
@@ -30,7 +28,7 @@ export async function showFormDialog(
 ): Promise<Partial<Filled> | null> {
   const body = new FormBody(action, job.id, present(action, job), about);
   MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
-  await body.renderPromise; // a dialog looks once where Tab goes after its last button
+  await body.renderPromise; // the dialog determines its tab order once
   const title = `${action.label} “${job.name}”`;
   const dialog = new Dialog<Filled>({
     title,
@@ -107,7 +105,7 @@ function FormFields(props: {
   );
 }
 
-/** The command for what is filled in otherwise; before that, with what is to be filled in. */
+/** Return the command for the changed fields, or with placeholders before a change. */
 function typed(action: IFilledAction, id: string, first: Filled, filled: Filled): string {
   const others = differing(first, filled);
   const sent = others && optionsOf(action, asked(action, others));
@@ -115,7 +113,7 @@ function typed(action: IFilledAction, id: string, first: Filled, filled: Filled)
   return jobCommand(action.name, id, given);
 }
 
-/** A value out of bounds is invalid to the browser: the dialog then cannot be accepted. */
+/** Input of a field. The browser rejects a value out of bounds, which blocks the dialog. */
 function FieldRow(props: {
   id: string;
   field: IActionField;

@@ -1,6 +1,4 @@
-/**
- * What the front end says of jobs, quota and sizes, in the words of `phrases.ts`; pure.
- */
+/** Texts about jobs, quota and sizes, based on `phrases.ts`. Pure. */
 import { ago, attemptEnd, BACK_S, count, duration, pauseLeft, startIn, STATES } from './phrases';
 import type { FilledAction } from './generated/actions';
 import type {
@@ -19,12 +17,12 @@ const ON_GPUS: ReadonlySet<JobState> = new Set(['starting', 'running', 'pausing'
 
 export type RowAction = 'pause' | 'resume' | 'cancel' | 'again';
 
-/** The details offer those too that are filled in before. */
+/** Actions of the job details, including actions with fields. */
 export type JobAction = RowAction | FilledAction;
 
 const ROW_ACTIONS: readonly RowAction[] = ['pause', 'resume', 'cancel'];
 
-/** The buttons of a job's row: what the scheduler says may be done; who has ended can go again. */
+/** Return the row buttons: the actions that the scheduler allows, and `again` for ended jobs. */
 export function rowActions(job: IJob): readonly RowAction[] {
   return isTerminal(job.state)
     ? ['again']
@@ -39,20 +37,20 @@ export function isOnGpus(state: JobState): boolean {
   return ON_GPUS.has(state);
 }
 
-/** How long ago, from a wire time and the reader's clock in milliseconds. */
+/** Return the age of a timestamp. `now`: the reader's clock in milliseconds. */
 export function age(time: string, now: number): string {
-  // A clock that runs behind puts what has happened into the future.
+  // With a slow clock, past events are in the future.
   return ago(Math.max(0, (now - Date.parse(time)) / 1000));
 }
 
-/** The exact time in the reader's zone, for hover. */
+/** Return the exact time in the reader's time zone, for hover texts. */
 export function exact(time: string): string {
   return new Date(time).toLocaleString();
 }
 
 const INSTANT = /(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}) UTC/g;
 
-/** A sentence of the service, the instants in it as the reader's clocks show them. */
+/** Convert the times in a sentence of the service to the reader's time zone. */
 export function inReadersZone(text: string): string {
   return text.replace(INSTANT, (whole, day: string, time: string) => {
     const at = new Date(`${day}T${time}:00Z`);
@@ -69,13 +67,13 @@ export function inReadersZone(text: string): string {
   });
 }
 
-/** What the pool says of the start alone: what a job finds on a cluster has a row of its own. */
+/** Return the start text of the pool without the container text, which has its own row. */
 export function startText(preview: Pick<IPreview, 'text' | 'container'>): string {
   const found = preview.container?.text;
   return found ? preview.text.replace(found, '').trim() : preview.text;
 }
 
-/** A start estimate as a range from now, or null where nothing is known. */
+/** Return a start estimate as a range from now, or null if it is unknown. */
 export function startRange(estimate: IEstimatedStart | null, now: number): string | null {
   if (!estimate) {
     return null;
@@ -84,13 +82,13 @@ export function startRange(estimate: IEstimatedStart | null, now: number): strin
   return startIn(until(estimate.earliest), until(estimate.likely), until(estimate.latest));
 }
 
-/** The one thing that is said of a start: its range, and what that rests on; null for nothing. */
+/** Return the start range with its basis, or null. */
 export function startSentence(estimate: IEstimatedStart | null, now: number): string | null {
   const range = startRange(estimate, now);
   return range && estimate?.basis ? `${range}, ${estimate.basis}` : range;
 }
 
-/** A size with one decimal from kilobytes up, in powers of 1000. */
+/** Format a size in powers of 1000, with at most one decimal. */
 export function size(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let value = bytes;
@@ -102,7 +100,7 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
-/** Whole numbers as ranges: `1-2, 4, 6-8`. */
+/** Format whole numbers as ranges: `1-2, 4, 6-8`. */
 export function ranges(numbers: readonly number[]): string {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts: string[] = [];
@@ -117,7 +115,7 @@ export function ranges(numbers: readonly number[]): string {
   return parts.join(', ');
 }
 
-/** The time line of a row: how long it runs, waits or took. */
+/** Return the time text of a row: run time, wait or total duration. */
 export function timing(job: IJob, now: number): string {
   if (isTerminal(job.state)) {
     const ended = job.ended ?? job.submitted;
@@ -132,7 +130,7 @@ export function timing(job: IJob, now: number): string {
   return `sent ${age(job.submitted, now)}`;
 }
 
-/** The exact time that `timing` counts from. */
+/** Return the exact time from which `timing` counts. */
 export function timingExact(job: IJob): string {
   const ended = isTerminal(job.state) ? (job.ended ?? job.submitted) : null;
   return exact(ended ?? (isOnGpus(job.state) && job.started ? job.started : job.submitted));
@@ -142,7 +140,7 @@ function seconds(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / 1000;
 }
 
-/** What a cancellation would lose, as its confirmation; `since` is the start of this attempt. */
+/** Return the loss by a cancellation, for its confirmation. `since`: start of this attempt. */
 export function lossOf(job: IJob, since: string | null, now: number): string {
   if (job.state === 'paused' || job.state === 'queued') {
     return 'Its checkpoint is kept while it waits; a cancelled job cannot be resumed.';
@@ -153,7 +151,7 @@ export function lossOf(job: IJob, since: string | null, now: number): string {
   return `It has run for ${ran} on ${gpus}${attempt}. What it has not saved is lost, and a cancelled job cannot be resumed.`;
 }
 
-/** That an administrator asks for a bench, as its owner reads it; null while nobody does. */
+/** Return the reclaim request of an administrator for the owner of a bench, or null. */
 export function askedBack(held: IQuota['build']['held'][number], now: number): string | null {
   const { asked_back: asked, gpus, server } = held;
   if (!asked) {
@@ -167,7 +165,7 @@ export function askedBack(held: IQuota['build']['held'][number], now: number): s
   );
 }
 
-/** Use of a project beside its guarantee: `6 GPUs held, 4 guaranteed, at most 8`. */
+/** Return the use and quota of a project: `6 GPUs held, 4 guaranteed, at most 8`. */
 export function quotaLine(project: IProjectQuota): string {
   const waiting = project.waiting ? `, ${project.waiting} waiting` : '';
   const limit = project.limit === null ? '' : `, at most ${project.limit}`;
@@ -181,7 +179,7 @@ export function quotaLine(project: IProjectQuota): string {
   );
 }
 
-/** The status bar: `bench 1/2 · train 4 running, 2 waiting`. */
+/** Return the status bar text: `bench 1/2 · train 4 running, 2 waiting`. */
 export function statusLine(quota: IQuota | null, jobs: readonly IJob[]): string {
   const held = quota?.build.held.reduce((sum, server) => sum + server.gpus.length, 0) ?? 0;
   const bench = quota ? `bench ${held}/${quota.build.quota} · ` : '';
@@ -200,7 +198,7 @@ export function endedBy(attempt: IAttempt): string {
   return attemptEnd(attempt.ended_by, attempt.exit_code);
 }
 
-/** One pause as a sentence: for whom, or who asked; what it cost, and that the job went on. */
+/** Return a sentence about a pause: claimant or requester, cost, and resume. */
 export function pauseLine(pause: IPreemption, now: number): string {
   const asked = pause.reason ? `by ${pause.by}: ${pause.reason}` : `by ${pause.by}`;
   const why = pause.by ? asked : `for ${pause.for} (rule ${pause.rule})`;
@@ -208,7 +206,7 @@ export function pauseLine(pause: IPreemption, now: number): string {
   return `paused ${age(pause.at, now)} ${why}; progress lost: ${pause.cost}${on}`;
 }
 
-/** Where the newest pause stands; empty where it is over, or the job is back for a while. */
+/** Return the stage of the newest pause, or an empty string if it ended some time ago. */
 export function pauseText(pause: IJob['pause'], now: number): string {
   if (!pause || (pause.stage === 'back' && now - Date.parse(pause.at) > BACK_S * 1000)) {
     return '';
@@ -216,17 +214,17 @@ export function pauseText(pause: IJob['pause'], now: number): string {
   return pauseLeft(pause.text, pause.until ? (Date.parse(pause.until) - now) / 1000 : null);
 }
 
-/** What a screen reader is told when a job changes state. */
+/** Return the screen reader text for a state change. */
 export function announcement(job: IJob): string {
   const waits = job.state === 'queued' && job.reason ? `: ${job.reason.text}` : '';
   const pause = job.pause ? `: ${job.pause.text}` : '';
   return `${job.name} is ${STATES[job.state]}${pause}${waits}`;
 }
 
-/** JupyterLab cuts a notification after so many characters, in the middle of a word. */
+/** Maximum length of a notification in characters. JupyterLab cuts longer texts within a word. */
 const TOAST_LENGTH = 140;
 
-/** What a notification says: what is too long ends with a clause, and the row says all. */
+/** Shorten a text for a notification at a clause or word. The row shows the full text. */
 export function forToast(text: string): string {
   if (text.length <= TOAST_LENGTH) {
     return text;

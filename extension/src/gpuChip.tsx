@@ -1,6 +1,6 @@
 /**
- * The status bar: what the GPUs of this bench do, and what becomes of them. The GPUs are asked about
- * only while this server holds some and somebody may look; it is red only where somebody must act.
+ * Status bar item: use of the GPUs of this bench and the next action on them. It polls only while
+ * this server holds GPUs and the page is visible. It is red if an answer is needed.
  */
 import { TextItem } from '@jupyterlab/statusbar';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -12,13 +12,13 @@ import { useChanged, useNow } from './hooks';
 import type { JobsModel } from './model';
 import type { IGpuUse } from './tokens';
 
-/** Between two questions; the scheduler measures every ten seconds. */
+/** Poll interval, in milliseconds. The scheduler measures every ten seconds. */
 export const ASK_MS = 5000;
 
 const NONE: readonly IGpuUse[] = [];
 
 export class GpuChip extends ReactWidget {
-  /** `server` is the name of this notebook server, empty for the default one. */
+  /** `server`: name of this notebook server, empty for the default server. */
   constructor(
     private readonly _model: JobsModel,
     private readonly _bench: BenchModel,
@@ -87,7 +87,7 @@ function useGpus(model: JobsModel, server: string, isAsked: boolean): readonly I
           const found = await model.api.gpuUse();
           setGpus(isOver ? NONE : ofServer(found, server));
         } catch {
-          setGpus(NONE); // the item of jobs beside it says what is wrong
+          setGpus(NONE); // the job item beside it shows the cause
         }
       }
       if (!isOver) {

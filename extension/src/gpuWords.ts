@@ -1,18 +1,16 @@
-/**
- * What the GPUs of this bench do, in the words of the status bar; pure.
- */
+/** Status bar texts about the GPUs of this bench. Pure. */
 import { count, duration, percent } from './phrases';
 import type { IBenchNow, IGpuUse } from './tokens';
 
 const SHOWN_ALONE = 2;
 const MINUTE_S = 60;
 
-/** The GPUs that one notebook server of mine holds, in the order in which its programs see them. */
+/** Return the user's GPUs of one notebook server, in the order of their device numbers. */
 export function ofServer(gpus: readonly IGpuUse[], server: string): readonly IGpuUse[] {
   return gpus.filter(gpu => gpu.mine && gpu.server === server);
 }
 
-/** One line: each GPU by itself where there are few, else all of them together. */
+/** Return the text of the item: few GPUs singly, else a sum. */
 export function chipText(
   gpus: readonly IGpuUse[],
   now: number,
@@ -26,7 +24,7 @@ export function chipText(
   return [lines.join(' | '), working].filter(part => part !== null).join(' · ');
 }
 
-/** What works on a bench while its GPUs do not; null for nothing. */
+/** Return the activity on a bench whose GPUs are idle, or null. */
 export function workingOf(bench: IBenchNow | null): string | null {
   const kernels = bench?.busy_kernels ?? 0;
   const programs = bench?.terminal_programs ?? 0;
@@ -41,7 +39,7 @@ export function workingOf(bench: IBenchNow | null): string | null {
   return null;
 }
 
-/** The sentences behind the line. */
+/** Return the detailed text of the item. */
 export function chipTitle(gpus: readonly IGpuUse[]): string {
   const simulated = gpus.some(gpu => gpu.simulated);
   const sentences = [
@@ -87,7 +85,7 @@ function memoryOf(gpus: readonly IGpuUse[]): string | null {
   return `${Math.round(sum(used))}/${Math.round(sum(total))} GB`;
 }
 
-/** How long all of them have been idle; nothing below a minute, and nothing while one works. */
+/** Return how long all GPUs have been idle, or null below a minute or if a GPU is active. */
 function idleOf(gpus: readonly IGpuUse[], now: number): string | null {
   const since = gpus.flatMap(gpu => gpu.idle_since ?? []).map(Date.parse);
   if (since.length < gpus.length) {

@@ -1,31 +1,31 @@
-/**
- * Three hints for whoever is new here: offered once, shown in the panel until they are put away.
- */
+/** Three hints for new users: offered once and shown in the panel until they are dismissed. */
 import { ISignal, Signal } from '@lumino/signaling';
 
-/** New: never told of them. Offered: told once, not put away yet. Done: put away. */
+/** New: not offered. Offered: shown and not dismissed. Done: dismissed. */
 export type HintProgress = 'new' | 'offered' | 'done';
 
-/** Where it is kept how far a user is: a setting, so that it holds in every window at once. */
+/** Storage of the progress of a user: a setting, so that it applies to all windows. */
 export interface IHintMemory {
   read(): Promise<HintProgress>;
   write(progress: HintProgress): Promise<void>;
 }
 
 export class Hints {
-  /** Without a memory nothing is shown: hints that always return are a nuisance. */
+  /** Without a memory no hints are shown, since they could not be dismissed permanently. */
   constructor(private readonly _memory: IHintMemory | null) {}
 
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  /** Whether the panel shows them. */
+  /** Whether the panel shows the hints. */
   get shown(): boolean {
     return this._shown;
   }
 
-  /** Find out whether this user is new here; if so, show the hints, and the first time offer them. */
+  /**
+   * Read the progress of the user, show the hints unless dismissed, and offer them the first time.
+   */
   async start(offer: () => void): Promise<void> {
     const progress = (await this._memory?.read()) ?? 'done';
     this._show(progress !== 'done');

@@ -1,11 +1,9 @@
-/**
- * The hints for whoever is new here, on top of the panel.
- */
+/** Hints for new users at the top of the panel. */
 import * as React from 'react';
 import type { Hints } from './hints';
 import { useChanged } from './hooks';
 
-/** The keys that send, as this reader's keyboard names them. */
+/** Send shortcut as labelled on the reader's keyboard. */
 export const SEND_KEYS = /Mac/i.test(navigator.platform) ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter';
 
 export function HintsBox({ hints }: { hints: Hints }): React.JSX.Element | null {

@@ -1,6 +1,4 @@
-/**
- * React hooks that tie a view to a model's signal and to the clock.
- */
+/** React hooks for model signals and the clock. */
 import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
@@ -8,7 +6,7 @@ interface IChanging {
   readonly changed: ISignal<unknown, unknown>;
 }
 
-/** Render again whenever the model says that it has changed. */
+/** Render again after each change of a model. */
 export function useChanged(model: IChanging): void {
   const [, bump] = React.useReducer((n: number) => n + 1, 0);
   React.useEffect(() => {
@@ -20,7 +18,7 @@ export function useChanged(model: IChanging): void {
   }, [model]);
 }
 
-/** The reader's clock in milliseconds, renewed every `periodMs`. */
+/** Return the current time in milliseconds, updated every `periodMs`. */
 export function useNow(periodMs = 5000): number {
   const [now, setNow] = React.useState(() => Date.now());
   React.useEffect(() => {
@@ -30,7 +28,7 @@ export function useNow(periodMs = 5000): number {
   return Math.max(now, Date.now() - periodMs);
 }
 
-/** Ask anew whenever `key` changes; the last answer stays until the next one is there. */
+/** Load an answer again when `key` changes. The last answer stays until the next arrives. */
 export function useAnswer<T>(
   key: string,
   ask: () => Promise<T>

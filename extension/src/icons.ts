@@ -1,6 +1,6 @@
 /**
- * Our icons: a paper plane for what is sent to the pool, and a page with one for the example.
- * JupyterLab's themes fill whatever carries their class, so shapes are filled, never drawn by lines.
+ * Icons: a paper plane for sending to the pool, and a page with a plane for the example. JupyterLab
+ * themes fill elements with their class, so shapes are filled and have no strokes.
  */
 import { LabIcon } from '@jupyterlab/ui-components';
 

@@ -1,5 +1,5 @@
 /**
- * The JupyterLab plugin of benchpool: wires commands, panel, badges, status bar and notices to
+ * JupyterLab plugin of benchpool: connects commands, panel, badges, status bar and notifications to
  * one model.
  */
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -139,7 +139,7 @@ function hintMemory(registry: ISettingRegistry): IHintMemory {
   };
 }
 
-/** The notice that offers hints to whoever is new; it goes when the panel shows them. */
+/** Notification that offers hints to new users. It is dismissed when the panel shows them. */
 class Offer {
   constructor(private readonly _showPanel: () => void) {}
 
@@ -163,7 +163,7 @@ class Offer {
   private _told: string | null = null;
 }
 
-/** Results open in JupyterLab's own document and file browser views. */
+/** Create the functions that open results in the document and file browser views of JupyterLab. */
 function openers(app: JupyterFrontEnd, tracker: INotebookTracker, reopening: Reopening): IOpeners {
   return {
     file: path => void app.commands.execute('docmanager:open', { path }),

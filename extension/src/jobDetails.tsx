@@ -1,6 +1,4 @@
-/**
- * A row opened in place: reason and remedy, log, attempts, pauses, results.
- */
+/** Details of an open row: reason and remedy, log, attempts, pauses, results. */
 import * as React from 'react';
 import type { Api } from './api';
 import { afterFact } from './after';
@@ -32,17 +30,17 @@ import type {
 } from './tokens';
 import { jobCommand } from './twins';
 
-/** How results are opened in the page. */
+/** Functions that open results and code in the page. */
 export interface IOpeners {
   file(path: string): void;
   folder(path: string): void;
-  /** Open where a job failed. */
+  /** Open the place of a failure. */
   failure(job: IJob): void;
-  /** Open a cell or file at a line, as the log names it. */
+  /** Open a place from the log: a line of a cell or file. */
   place(job: IJob, place: ILogLine): void;
-  /** Open where a job failed, and offer to send it again as it was. */
+  /** Open the place of a failure and offer to send the job again with the same answers. */
   fix(job: IJob): void;
-  /** Put the lines that read a value of the job into a notebook. */
+  /** Insert the lines that load a value of the job into a notebook. */
   load(job: IJob, lines: string): void;
 }
 
@@ -54,10 +52,10 @@ export interface IDetailsProps {
   onAction: (action: JobAction, job: IJob, wanted?: IChangeRequest) => void;
 }
 
-/** So long after its end it is known how a job used its GPUs. */
+/** Delay after the end of a job until its GPU use is known, in milliseconds. */
 const MEASURED_MS = 5000;
 
-/** Files listed at once; the rest is in the folder. */
+/** Maximum number of listed files. The result folder has all of them. */
 const SHOWN_FILES = 12;
 
 export function JobDetails(props: IDetailsProps): React.JSX.Element {
@@ -95,7 +93,7 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
   );
 }
 
-/** How an ended job used its GPUs, and what to change next time. */
+/** GPU use of an ended job, with advice for the next job. */
 function Usage({ usage }: { usage: IJobUsage }): React.JSX.Element {
   const figures = usage.figures.map(({ name, text }) => `${name} ${text}`).join(' · ');
   return (
@@ -150,7 +148,7 @@ function Why(props: Pick<IDetailsProps, 'job' | 'now' | 'onAction'>): React.JSX.
   );
 }
 
-/** The ways from a failure to its cell or line, and on to the next try. */
+/** Buttons of a failure: open its cell or line, and send the job again. */
 function Failure({ job, open }: Pick<IDetailsProps, 'job' | 'open'>): React.JSX.Element | null {
   const at = failedAt(job);
   return at ? (
@@ -227,7 +225,7 @@ function Results({ job, api, open }: IDetailsProps): React.JSX.Element | null {
   );
 }
 
-/** What the cells have left by name, each with the way into a notebook. */
+/** Named values of the cells, each with a button that loads it into a notebook. */
 function Values(props: { job: IJob; result: IResult; open: IOpeners }): React.JSX.Element | null {
   const { job, open } = props;
   const { values = [], left_out: leftOut = [] } = props.result;
@@ -268,7 +266,7 @@ function attemptUrl(url: string, attempt: number): string {
   return `${url}?attempt=${attempt}#log-h`;
 }
 
-/** An attempt has an address: its log on the job's page. */
+/** Link to the log of an attempt on the job page. */
 function AttemptLink(props: { url: string; attempt: number }): React.JSX.Element {
   const { url, attempt } = props;
   return isWebAddress(url) ? (

@@ -1,11 +1,9 @@
-/**
- * The parameters of a job, in its details.
- */
+/** Parameters in the job details. */
 import * as React from 'react';
 import { typedAgain } from './parameters';
 import type { IJob } from './tokens';
 
-/** What its notebook, cells or function were given. */
+/** Parameters that the notebook, cells or function of the job received. */
 export function JobParameters({ job }: { job: IJob }): React.JSX.Element | null {
   const values = Object.entries(typedAgain(job.parameters ?? {}));
   return values.length === 0 ? null : (

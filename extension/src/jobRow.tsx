@@ -1,6 +1,4 @@
-/**
- * One job of the list: its line, its actions, and what opens below it.
- */
+/** Row of a job: text line, actions, and details below. */
 import * as React from 'react';
 import { inReadersZone, isTerminal, RowAction, rowActions, timing, timingExact } from './format';
 import { done, gpusOfJob, left } from './phrases';
@@ -17,7 +15,7 @@ export interface IRowProps extends IDetailsProps {
   onToggle: (id: string) => void;
 }
 
-/** A separator that stays with what it follows when a line breaks. */
+/** Separator that stays with the following text at a line break. */
 const DOT = '\u00a0· ';
 
 const SIGNS: Readonly<Record<RowAction, { word: string; path: string }>> = {
@@ -100,7 +98,7 @@ function Summary({ job, now, showUser, isOpen }: IRowProps): React.JSX.Element {
   );
 }
 
-/** How long a running job has yet to go at its pace; empty where that is not known. */
+/** Return the estimated remaining time of a running job, or an empty string if it is unknown. */
 function timeLeft({ progress }: IJob, now: number): string {
   return left(progress?.ends ? (Date.parse(progress.ends) - now) / 1000 : null);
 }

@@ -1,6 +1,4 @@
-/**
- * The side panel: the pool in one sentence, then the jobs, newest first.
- */
+/** Side panel: the pool in one sentence, then the jobs, newest first. */
 import type { Message } from '@lumino/messaging';
 import { ISignal, Signal } from '@lumino/signaling';
 import type { Widget } from '@lumino/widgets';
@@ -30,11 +28,11 @@ import type { IJob } from './tokens';
 import type { Wishes } from './wishes';
 import { WishesBox } from './wishesBox';
 
-/** How often the times of live rows are renewed; those of ended jobs once a minute. */
+/** Update interval of times in live rows, in milliseconds. Ended jobs are updated once a minute. */
 const TICK_MS = 2000;
 const SLOW_MS = 60_000;
 
-/** Which row is open, and which shall get the focus; set from badge, toast and commands. */
+/** Open row and row to focus, set by badges, toasts and commands. */
 export class PanelState {
   get changed(): ISignal<this, void> {
     return this._changed;
@@ -44,7 +42,7 @@ export class PanelState {
     return this._open;
   }
 
-  /** The row to bring into view next, once. */
+  /** Return the row to scroll into view and clear it. */
   takeFocus(): string | null {
     const id = this._focus;
     this._focus = null;
@@ -74,7 +72,7 @@ export interface IPanelOptions {
   state: PanelState;
   hints: Hints;
   wishes: Wishes;
-  /** Called when the panel comes into view. */
+  /** Called when the panel is shown. */
   onShown: () => void;
 }
 
@@ -306,7 +304,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   );
 }
 
-/** The newest of what was sent several times; the earlier ones come when they are asked for. */
+/** Newest job of a group with a button that shows the earlier ones. */
 function Group(props: {
   group: IGroup;
   api: Api;
@@ -347,7 +345,7 @@ function Group(props: {
   );
 }
 
-/** A coarse clock for jobs that ended long ago, so that their rows rest. */
+/** Return a coarse clock for jobs that ended long ago, so that their rows do not change. */
 function clockOf(job: IJob, now: number): number {
   const isLong = job.ended !== null && now - Date.parse(job.ended) > 2 * SLOW_MS;
   return isLong ? Math.floor(now / SLOW_MS) * SLOW_MS : now;

@@ -1,10 +1,8 @@
-/**
- * Which values of a job come back, as the dialog has it typed.
- */
+/** Names of values that a job returns, as typed in the dialog. */
 import type { IDraft } from './draft';
 import type { ISendRequest } from './tokens';
 
-/** A name of Python; what else may be one is for the server to say. */
+/** Pattern of a Python name. The server checks the details. */
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 function namesOf(typed: string): string[] {
@@ -16,7 +14,7 @@ export function faultOfKept(typed: string): string | null {
   return wrong === undefined ? null : `Bring back: “${wrong.slice(0, 20)}” is no name of a value.`;
 }
 
-/** A script leaves files, no names. */
+/** Return the request fields. A script has no named values. */
 export function keptOf(
   draft: Pick<IDraft, 'kind' | 'keep' | 'pickle'>
 ): Pick<ISendRequest, 'keep' | 'pickle'> {

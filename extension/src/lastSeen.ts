@@ -1,9 +1,9 @@
 /**
- * Until when this user has seen what became of their jobs.
+ * Time up to which the user has seen the ends of their jobs.
  *
- * JupyterLab's state goes with the user to other browsers, but is written a moment late: a page
- * that is closed at once would tell the same end again. This browser's own storage is written at
- * once.
+ * The state of JupyterLab follows the user to other browsers but is written with a delay: a page
+ * that is closed at once would report the same end again. The storage of this browser is written
+ * immediately.
  */
 import type { IStateDB } from '@jupyterlab/statedb';
 
@@ -11,8 +11,8 @@ const KEY = '@benchpool/lab:seen';
 
 export class LastSeen {
   /**
-   * @param state - JupyterLab's; null where it has none.
-   * @param owner - Address of their server: tells one user's pages from another's here.
+   * @param state - State database of JupyterLab, or null.
+   * @param owner - Address of the user's server: separates the users of this browser.
    */
   constructor(
     private readonly _state: IStateDB | null,
@@ -22,13 +22,13 @@ export class LastSeen {
     this._key = `${KEY}:${owner}`;
   }
 
-  /** Return the time in milliseconds; 0 where this is the first page that they open. */
+  /** Return the time in milliseconds, or 0 on the first page of the user. */
   async at(): Promise<number> {
     const elsewhere = Number((await this._state?.fetch(KEY)) ?? 0);
     return Math.max(elsewhere, Number(this._storage.getItem(this._key)) || 0);
   }
 
-  /** Remember that all up to this time was seen. */
+  /** Store the time up to which the user has seen all ends. */
   async mark(time: number): Promise<void> {
     this._storage.setItem(this._key, String(time));
     await this._state?.save(KEY, time);

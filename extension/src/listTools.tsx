@@ -1,13 +1,11 @@
-/**
- * The line above the list of jobs: search, states, and clearing away what has ended.
- */
+/** Toolbar above the list of jobs: search, states, labels, and clearing of ended jobs. */
 import * as React from 'react';
 import { EVERYTHING, INarrowing, STATE_CHOICES, StateChoice } from './narrowing';
 
-/** Where it is kept until when ended jobs were cleared away, for this browser. */
+/** Storage key of the time up to which ended jobs are cleared, in this browser. */
 const CLEARED = 'benchpool:cleared-at';
 
-/** What the list is narrowed to; clearing survives a reload, the rest does not. */
+/** Return the filter of the list and its setter. Only the clearing survives a reload. */
 export function useNarrowing(): [INarrowing, (by: Partial<INarrowing>) => void] {
   const [narrowing, set] = React.useState<INarrowing>(() => ({
     ...EVERYTHING,
@@ -25,10 +23,10 @@ export function useNarrowing(): [INarrowing, (by: Partial<INarrowing>) => void] 
 export interface IListToolsProps {
   narrowing: INarrowing;
   change: (by: Partial<INarrowing>) => void;
-  /** How many shown jobs have ended, and how many were cleared away. */
+  /** Number of shown jobs that have ended. `cleared`: number of cleared jobs. */
   ended: number;
   cleared: number;
-  /** Labels that jobs here have, and the one that is chosen; empty for all. */
+  /** Labels of the jobs. `label`: the selected label, or an empty string for all. */
   labels: readonly string[];
   label: string;
   onLabel: (label: string) => void;
@@ -80,7 +78,7 @@ export function ListTools(props: IListToolsProps): React.JSX.Element {
   );
 }
 
-/** Narrows the list to jobs with one label; not there while no job has one. */
+/** Filter for jobs with one label. It is hidden if no job has a label. */
 function LabelChoice(props: IListToolsProps): React.JSX.Element | null {
   const { labels, label, onLabel } = props;
   return labels.length > 0 ? (

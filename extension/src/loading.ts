@@ -1,13 +1,16 @@
 /**
- * Values of a job in a notebook: the lines that read one go into a new cell below the one that sent
- * the job.
+ * Values of a job in a notebook: the lines that load a value are inserted in a new cell below the
+ * cell that sent the job.
  */
 import { INotebookTracker, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import { isExecutedCopy } from './executedCopies';
 import { jobsOf } from './notebookCells';
 import type { IJob } from './tokens';
 
-/** Put lines below the cell that carries the job's badge, else below the chosen cell; say where. */
+/**
+ * Insert lines below the cell with the job's badge, else below the active cell. Return the
+ * notebook, or null if none can be edited.
+ */
 export function insertLines(
   tracker: INotebookTracker,
   job: IJob,

@@ -1,6 +1,4 @@
-/**
- * A live log: follows one worker of one attempt by byte offset until the log has ended.
- */
+/** Live log: follows one worker and attempt by byte offset until the log ends. */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, ILogPlace } from './api';
 import type { LogText as LogPiece } from './generated/pool';
@@ -9,7 +7,7 @@ import { LOG_CUT } from './outages';
 import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
 
-/** How much of a long log is shown from before its present end. */
+/** Size of the shown tail of a long log, in bytes. */
 const TAIL_BYTES = 256 * 1024;
 
 export class LogFollower {
@@ -24,17 +22,20 @@ export class LogFollower {
 
   readonly text = new LogText();
 
-  /** Bytes before the first one here; a long log is followed from near its end. */
+  /**
+   * Return the number of bytes before the first loaded byte. A long log is followed from near its
+   * end.
+   */
   get before(): number {
     return this._before ?? 0;
   }
 
-  /** Whether the log is complete: its worker has ended and all of it is here. */
+  /** Whether the log is complete: its worker has ended and all data is loaded. */
   get ended(): boolean {
     return this._ended;
   }
 
-  /** A sentence where the log cannot be read now; empty otherwise. */
+  /** Return a sentence while the log cannot be read, else an empty string. */
   get trouble(): string {
     return this._trouble;
   }
@@ -49,7 +50,7 @@ export class LogFollower {
     });
   }
 
-  /** The whole log as the service keeps it. */
+  /** Return the whole log from the service. */
   whole(): Promise<Blob> {
     return this._api.log(this.place);
   }
@@ -76,7 +77,10 @@ export class LogFollower {
     return !this._ended;
   }
 
-  /** A log that is not there yet (404 before the start) is asked for again like any outage. */
+  /**
+   * Handle an error. A log that does not exist yet (404 before the start) is requested again, as
+   * after an outage.
+   */
   private _onFailure(error: Error): void {
     const isEarly = error instanceof ApiError && error.status === 404;
     this._say(isEarly ? '' : error instanceof ApiError ? error.message : LOG_CUT);

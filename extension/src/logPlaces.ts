@@ -1,26 +1,24 @@
-/**
- * Places in code that a log names, so that they can be opened. Pure.
- */
+/** Code places in a log, so that the page can open them. Pure. */
 
-/** A line of a cell, by the cell's number on the screen, or of a file. */
+/** Line of a file, or of a cell by its number on the screen. */
 export interface ILogLine {
   cell: number | null;
   file: string | null;
   line: number;
 }
 
-/** A piece of a log; with a place it can be opened. */
+/** Part of a log. With a place, it is a link. */
 export interface ILogPiece {
   text: string;
   place: ILogLine | null;
 }
 
-/** A cell of a notebook, a file as Python names it, and one as IPython does. */
+/** A cell of a notebook, a file in the format of Python, or a file in the format of IPython. */
 const PLACE =
   /\bcell (\d{1,6}), line (\d{1,7})|\bFile (?:"(\/[^"\n]{1,1000})", line (\d{1,7})|([~/][^"\n:]{1,1000}):(\d{1,7}))/gi;
 const LIBRARY = /\/(?:site|dist)-packages\/|\/lib\/python3[\d.]*\//;
 
-/** A log in pieces, those that name a place by themselves; libraries are none of the user's. */
+/** Split a log into parts, with each place as its own part. Library files are plain text. */
 export function placesIn(text: string): ILogPiece[] {
   const pieces: ILogPiece[] = [];
   let from = 0;

@@ -1,9 +1,9 @@
 /**
- * The text of a live log as a terminal would leave it: bounded, without control sequences, a
- * carriage return begins its line anew.
+ * Text of a live log as a terminal shows it: bounded, without control sequences, with carriage
+ * returns applied.
  */
 
-/** Bounds of what a page keeps; the whole log is there for download. */
+/** Maximum number of lines in a page. The whole log is available for download. */
 export const MAX_LINES = 5000;
 const BLOCK_LINES = 200;
 const MAX_LINE_CHARACTERS = 20_000;
@@ -11,14 +11,14 @@ const MAX_LINE_CHARACTERS = 20_000;
 const CONTROL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
 const PARTIAL_CONTROL = /\u001b(?:\[[0-?]*[ -/]*|\][^\u0007\u001b]*)?$/;
 
-/** Finished lines in blocks that never change once full, so that a view can keep them. */
+/** Block of finished lines. A full block never changes, so that a view can cache it. */
 export interface ILogBlock {
   key: number;
   text: string;
 }
 
 export class LogText {
-  /** Lines that were dropped from the beginning, by this page or by the service. */
+  /** Return the number of lines that this page dropped from the start. */
   get dropped(): number {
     return this._dropped;
   }
@@ -27,7 +27,7 @@ export class LogText {
     return this._blocks.length === 0 && this._open.length === 0 && this._line === '';
   }
 
-  /** Take the next piece of the log. */
+  /** Add the next chunk of the log. */
   push(piece: string): void {
     const text = this._rest + piece;
     const partial = PARTIAL_CONTROL.exec(text);
@@ -42,7 +42,7 @@ export class LogText {
     });
   }
 
-  /** Say that something is missing here. */
+  /** Insert a note about missing bytes. */
   skip(bytes: number): void {
     this.push(`\n… ${bytes} bytes left out: the log is longer than is kept …\n`);
   }
@@ -59,7 +59,7 @@ export class LogText {
   }
 
   private _extend(text: string): void {
-    // A trailing carriage return may be followed by a line feed in the next piece.
+    // A line feed in the next chunk may follow a trailing carriage return.
     const joined = this._line + text;
     const cut = joined.lastIndexOf('\r', joined.length - 2);
     this._line = (cut < 0 ? joined : joined.slice(cut + 1)).slice(-MAX_LINE_CHARACTERS);

@@ -1,6 +1,4 @@
-/**
- * The live log of a job: follows its end until the reader scrolls up; copy and download.
- */
+/** Live log of a job: follows the end until the reader scrolls up, with copy and download. */
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import type { Api, ILogPlace } from './api';
@@ -12,7 +10,7 @@ import { ILogLine, placesIn } from './logPlaces';
 import { useChanged } from './hooks';
 import type { IAttempt, IJob } from './tokens';
 
-/** A reader this close to the end, in pixels, still follows it. */
+/** Distance from the end within which the view follows new lines, in pixels. */
 const NEAR_END_PX = 24;
 
 export function LogSection(props: {
@@ -31,7 +29,7 @@ export function LogSection(props: {
     return <p className="bp-Detail-quiet">{text}</p>;
   }
   const attempt = chosen ?? job.attempt;
-  // Those that left have logs too, and those that came in their place.
+  // Workers that left the job and their replacements have logs too.
   const workers = attempts.find(one => one.attempt === attempt)?.nodes.length ?? job.workers;
   const worker = wanted < workers ? wanted : 0;
   return (
@@ -94,16 +92,16 @@ interface ILiveLogProps {
   api: Api;
   name: string;
   place: ILogPlace;
-  /** The page that gives each line an address. */
+  /** Address of the page with an anchor per line. */
   url: string;
-  /** Open a place that the log names. */
+  /** Open a place in the log. */
   onPlace: (place: ILogLine) => void;
-  /** What is said once the attempt has ended. */
+  /** Return the text below the log of an ended attempt. */
   ended: (empty: boolean) => string;
 }
 
 function LiveLog({ api, name, place, url, ended, onPlace }: ILiveLogProps): React.JSX.Element {
-  // The key of this component names the place, so one follower lives as long as it does.
+  // The React key of this component identifies the place, so one follower exists per place.
   const [log] = React.useState(() => new LogFollower(api, place));
   React.useEffect(() => {
     log.start();
@@ -156,7 +154,7 @@ interface IBlockProps {
   onPlace: (place: ILogLine) => void;
 }
 
-/** Lines of the log, with links to the code that they name; drawn anew only when they change. */
+/** Block of log lines with links to code, rendered again only after a change. */
 const LogBlock = React.memo(
   function LogBlock({ text, onPlace }: IBlockProps): React.JSX.Element {
     return (

@@ -1,6 +1,6 @@
 /**
- * The live list of jobs with quota and status: loaded once, kept up to date by the stream of
- * changes, loaded again after every gap. Everything on the page reads from this one model.
+ * Live model of jobs, quota and status: loaded once, updated by the event stream, reloaded after
+ * each gap. All views of the page read from it.
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
@@ -11,18 +11,18 @@ import { followWhileVisible } from './visible';
 import type { FilledAction } from './generated/actions';
 import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
 
-/** Changes within this time reach the widgets as one. */
+/** Interval within which changes reach the widgets as one update, in milliseconds. */
 const GATHER_MS = 40;
-/** Quota and status are asked for at most this often after changes. */
+/** Interval within which changes cause one reload of quota and status, in milliseconds. */
 const FACTS_MS = 600;
 
-/** A list that could not be loaded is asked for again after this time. */
+/** Delay before a failed load is retried, in milliseconds. */
 const RETRY_MS = 3000;
 
-/** Whose jobs are listed: one's own, or all that one may see. */
+/** Listed jobs: the user's own, or all visible jobs. */
 export type Scope = 'mine' | 'all';
 
-/** A job by id as far as it is known: `hidden` = not visible to this user, or removed. */
+/** State of a job lookup: `hidden` means removed or not visible to this user. */
 export type Known = IJob | 'loading' | 'hidden';
 
 export class JobsModel implements IBenchpool {
@@ -52,7 +52,7 @@ export class JobsModel implements IBenchpool {
     return this._scope;
   }
 
-  /** Whether a first list has arrived. */
+  /** Whether the first list has arrived. */
   get loaded(): boolean {
     return this._loaded;
   }
@@ -65,7 +65,7 @@ export class JobsModel implements IBenchpool {
     return this._sorted;
   }
 
-  /** One's own jobs, whatever the scope. */
+  /** The user's own jobs in any scope, newest first. */
   get mine(): readonly IJob[] {
     return [...this._jobs.values()].filter(job => this.isMine(job)).sort(newestFirst);
   }
@@ -78,7 +78,7 @@ export class JobsModel implements IBenchpool {
     return this._jobs.get(id) ?? null;
   }
 
-  /** What is known of a job; asks for it once where it is not in the list. */
+  /** Return a job or the state of its lookup. A job outside the list is requested once. */
   known(id: string): Known {
     const job = this._jobs.get(id);
     if (job) {
@@ -91,7 +91,7 @@ export class JobsModel implements IBenchpool {
     return this._asked.get(id) ?? 'loading';
   }
 
-  /** Begin to follow; ends with `dispose`. */
+  /** Start to follow the event stream. `dispose` stops it. */
   start(): void {
     followWhileVisible({
       open: (after, signal) => this.api.events(after, signal),
@@ -116,11 +116,11 @@ export class JobsModel implements IBenchpool {
   async setScope(scope: Scope): Promise<void> {
     this._scope = scope;
     this._sorted = null;
-    this._changed.emit(); // at once: the choice itself shows it
+    this._changed.emit(); // at once, so that the selected scope is shown
     await this.refresh();
   }
 
-  /** Load list, quota and status anew. */
+  /** Reload jobs, quota and status. */
   async refresh(): Promise<void> {
     try {
       const marks = new Map(this._marks);
@@ -141,24 +141,24 @@ export class JobsModel implements IBenchpool {
     }
   }
 
-  /** Do something with a job. */
+  /** Run an action on a job. */
   act(id: string, verb: Verb): Promise<IJob> {
     return this._take(id, this.api.act(id, verb));
   }
 
-  /** Do something with a job that was filled in before. */
+  /** Run an action with fields on a job. */
   fill(id: string, action: FilledAction, filled: object): Promise<IJob> {
     return this._take(id, this.api.fill(id, action, filled));
   }
 
-  /** Run a job again as it was. */
+  /** Run a job again unchanged. */
   async again(id: string, key: string): Promise<IJob> {
     const job = await this.api.again(id, key);
     this.acceptNew(job);
     return job;
   }
 
-  /** Take a job just sent, unless the stream was faster. */
+  /** Add a new job unless an event has added it. */
   acceptNew(job: IJob): void {
     if (!this._jobs.has(job.id)) {
       this.accept(job);
@@ -176,7 +176,7 @@ export class JobsModel implements IBenchpool {
     }
   }
 
-  /** The answer about a job counts unless an event tells more before it is there. */
+  /** Accept the response for a job unless an event about it arrived before. */
   private async _take(id: string, answer: Promise<IJob>): Promise<IJob> {
     const mark = this._marks.get(id) ?? 0;
     const job = await answer;
@@ -206,7 +206,7 @@ export class JobsModel implements IBenchpool {
     }
   }
 
-  /** A change of the pool carries the parts of its status that changed. */
+  /** Merge a pool event, which contains the changed parts of the status. */
   private _takePool(part: PoolNow): void {
     if (this._status) {
       this._status = { ...this._status, ...part };
@@ -220,7 +220,7 @@ export class JobsModel implements IBenchpool {
     this._touch();
   }
 
-  /** Put a loaded list in place, keeping what events told while it was under way. */
+  /** Replace the list, but keep jobs that events changed during the request. */
   private _replace(jobs: readonly IJob[], marks: ReadonlyMap<string, number>): void {
     const listed = new Set(jobs.map(job => job.id));
     for (const id of [...this._jobs.keys()]) {
@@ -266,7 +266,7 @@ export class JobsModel implements IBenchpool {
       this._quota = quota;
       this._touch();
     } catch {
-      // The stream notices an outage by itself and says so.
+      // The stream detects and reports an outage.
     }
   }
 
@@ -293,7 +293,7 @@ export class JobsModel implements IBenchpool {
   private readonly _stop = new AbortController();
   private readonly _jobs = new Map<string, IJob>();
   private readonly _asked = new Map<string, 'loading' | 'hidden'>();
-  /** How often each job was told about; tells whether an answer is older than an event. */
+  /** Number of updates per job ID, to detect responses that are older than an event. */
   private readonly _marks = new Map<string, number>();
   private _sorted: readonly IJob[] | null = null;
   private _connection: IConnection = { state: 'connecting', text: 'Asking the training pool…' };
@@ -306,7 +306,7 @@ export class JobsModel implements IBenchpool {
   private _facts: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Without the server extension nothing will ever answer, so that nothing is asked again. */
+/** Return whether retries are useless, since the server extension is missing. */
 function isFinal(error: unknown): boolean {
   return error instanceof ApiError && error.code === NO_EXTENSION;
 }

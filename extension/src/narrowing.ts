@@ -1,12 +1,12 @@
 /**
- * What the panel shows of the jobs: those that are searched for, in some states, and not cleared
- * away; of what was sent several times the newest, with the earlier ones folded below it.
+ * Filter and groups of the job list: search, states and clearing. Earlier jobs with the same name
+ * are folded below the newest one.
  */
 import { isTerminal } from './format';
 import { labelsOf } from './labels';
 import type { IJob } from './tokens';
 
-/** The groups of states that the list can be narrowed to, with their words. */
+/** Groups of states in the filter, with their labels. */
 export const STATE_CHOICES = {
   any: 'all states',
   live: 'not ended',
@@ -16,7 +16,10 @@ export const STATE_CHOICES = {
 
 export type StateChoice = keyof typeof STATE_CHOICES;
 
-/** `clearedAt`: what ended until then is out of the list; 0 for nothing. Milliseconds. */
+/**
+ * Filter of the list. `clearedAt`: jobs that ended up to this time are hidden, in milliseconds, 0
+ * for none.
+ */
 export interface INarrowing {
   search: string;
   states: StateChoice;
@@ -25,7 +28,7 @@ export interface INarrowing {
 
 export const EVERYTHING: INarrowing = { search: '', states: 'any', clearedAt: 0 };
 
-/** The jobs in which all words of the search stand, in these states, and not cleared away. */
+/** Return the jobs that contain all search words, have the selected states and are not cleared. */
 export function narrowed(jobs: readonly IJob[], by: INarrowing): readonly IJob[] {
   const words = by.search
     .toLowerCase()
@@ -36,18 +39,18 @@ export function narrowed(jobs: readonly IJob[], by: INarrowing): readonly IJob[]
   );
 }
 
-/** How many jobs are out of the list because they were cleared away. */
+/** Return the number of cleared jobs. */
 export function countCleared(jobs: readonly IJob[], clearedAt: number): number {
   return jobs.filter(job => isCleared(job, clearedAt)).length;
 }
 
-/** A job of the list; `earlier` are ended ones of the same name and user that were sent before. */
+/** A job of the list. `earlier`: ended jobs of the same name and user that were sent before. */
 export interface IGroup {
   job: IJob;
   earlier: readonly IJob[];
 }
 
-/** Fold what was sent several times; jobs come newest first, and what has not ended stands alone. */
+/** Group jobs of the same name, newest first. Jobs that have not ended are never folded. */
 export function grouped(jobs: readonly IJob[]): IGroup[] {
   const heads = new Map<string, { job: IJob; earlier: IJob[] }>();
   const groups: IGroup[] = [];

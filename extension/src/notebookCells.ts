@@ -1,6 +1,4 @@
-/**
- * What the front end reads from an open notebook and writes into its metadata.
- */
+/** Access to open notebooks: cells, and benchpool data in their metadata. */
 import type { Cell, IAttachmentsCellModel, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { recordedRun, runsOf } from './cellRuns';
@@ -8,11 +6,11 @@ import type { IMemory, ISubject } from './draft';
 import type { ICellRun, ILiveCell } from './tokens';
 
 const KEY = 'benchpool';
-/** Ids kept per cell, newest last. */
+/** Maximum number of job IDs kept per cell, newest last. */
 const KEPT_JOBS = 20;
 const JOB_ID = /^[a-z0-9]{4,64}$/;
 
-/** The notebook with its live cells, as the dialog sends them. */
+/** Return the notebook with its live cells for the dialog. */
 export function subjectOf(panel: NotebookPanel): ISubject {
   const { content, context, sessionContext } = panel;
   const kernel = sessionContext.session?.kernel ?? null;
@@ -36,13 +34,13 @@ export function subjectOf(panel: NotebookPanel): ISubject {
   };
 }
 
-/** The notebook's metadata without the state of its widgets, which no job takes. */
+/** Return the notebook metadata without widget states, which jobs do not use. */
 function metadataOf(panel: NotebookPanel): ISubject['metadata'] {
   const all = Object.entries(panel.content.model?.metadata ?? {});
   return Object.fromEntries(all.filter(([name]) => name !== 'widgets')) as ISubject['metadata'];
 }
 
-/** What was heard of a cell's runs, else the last one that the notebook has in it. */
+/** Return the recorded runs of a cell, else the last run stored in the notebook. */
 function cellRuns(panel: NotebookPanel, model: ICellModel): ICellRun[] {
   const heard = runsOf(panel).of(model.id, model.sharedModel.getSource());
   const recorded = recordedRun(model.getMetadata('execution'), executionCount(model));
@@ -63,7 +61,7 @@ function attachmentsOf(model: ICellModel): ILiveCell['attachments'] {
   return (attachments?.toJSON() ?? {}) as ILiveCell['attachments'];
 }
 
-/** The answers remembered in a notebook, unchecked. */
+/** Return the remembered answers of a notebook, unchecked. */
 export function memoryOf(panel: NotebookPanel): unknown {
   return record(panel.content.model?.getMetadata(KEY)).send;
 }
@@ -75,7 +73,7 @@ export function rememberIn(panel: NotebookPanel, memory: IMemory): void {
   }
 }
 
-/** Ids of the jobs that a cell was sent with, newest last. */
+/** Return the IDs of the jobs that a cell was sent with, newest last. */
 export function jobsOf(model: ICellModel): string[] {
   const jobs = record(model.getMetadata(KEY)).jobs;
   return Array.isArray(jobs)
@@ -83,7 +81,7 @@ export function jobsOf(model: ICellModel): string[] {
     : [];
 }
 
-/** Write a job into the cell that carries its badge: the last cell that was chosen. */
+/** Store a job ID in the cell that shows its badge: the last selected cell. */
 export function markCell(panel: NotebookPanel, chosen: readonly string[], job: string): void {
   const last = panel.content.widgets
     .filter(cell => cell.model.type === 'code' && chosen.includes(cell.model.id))

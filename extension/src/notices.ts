@@ -1,6 +1,6 @@
 /**
- * What is told without being asked: a job or a sweep of mine has ended, now or while I was away; and
- * state changes, spoken once to screen readers.
+ * Notifications that need no request: ended jobs and sweeps of the user, also during an absence.
+ * State changes are announced once to screen readers.
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
@@ -13,16 +13,16 @@ import type { IJob, IJobChange } from './tokens';
 
 const TOAST_MS = 8000;
 const SAVE_EVERY_MS = 15_000;
-/** Jobs named in one notice; the rest is counted. */
+/** Maximum number of jobs named in a notification. Further jobs are counted. */
 const NAMED = 3;
 
 export interface INoticeOptions {
   model: JobsModel;
   state: IStateDB | null;
-  /** Address of this user's server. */
+  /** Address of the user's server. */
   server: string;
   show: (id: string) => void;
-  /** Open where a job failed. */
+  /** Open the place of a failure. */
   failure: (job: IJob) => void;
 }
 
@@ -46,7 +46,7 @@ export class Notices {
     }
     const hasEnded = isTerminal(job.state) && !isTerminal(previous.state);
     if (hasEnded) {
-      // Clocks differ: what is told now must not be told again as an end in the future.
+      // Clocks differ: a reported end must not be reported again as a future end.
       void this._seen.mark(Math.max(Date.now(), Date.parse(job.ended ?? '') || 0));
     }
     if (this.enabled && hasEnded && job.trial) {
@@ -62,7 +62,9 @@ export class Notices {
     }
   }
 
-  /** A pause begins, has freed the GPUs, or is over: one notice for a job at a time. */
+  /**
+   * Report the stage of a pause: saving, saved or back. Each job has one notification at a time.
+   */
   private _paused(job: IJob): void {
     const { stage, text, until } = job.pause!;
     if (stage === 'saving') {
@@ -88,7 +90,7 @@ export class Notices {
     );
   }
 
-  /** A sweep is told of once, when it is over: its trials are many. */
+  /** Report a sweep once, after its last trial. */
   private async _trialEnded(model: JobsModel, job: IJob, id: string): Promise<void> {
     const sweep = await model.api.sweep(id).catch(() => null);
     const isOver =
@@ -110,7 +112,7 @@ export class Notices {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
     const tell = job.state === 'failed' ? Notification.error : Notification.success;
     const at = failedAt(job);
-    // A notification is short: what failed stands alone.
+    // A notification is short, so the cause of a failure stands alone.
     const what = job.state === 'failed' ? job.reason?.text : null;
     tell(forToast(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`), {
       autoClose: TOAST_MS,
@@ -127,7 +129,10 @@ export class Notices {
     }
   }
 
-  /** Once after loading: what ended since this user last had the page open. */
+  /**
+   * Report jobs that ended since the user's last visit, once after loading. Later calls store the
+   * current time.
+   */
   private async _away(model: JobsModel): Promise<void> {
     const now = Date.now();
     if (now - this._savedAt < SAVE_EVERY_MS) {
@@ -156,26 +161,26 @@ export class Notices {
   }
 
   private readonly _told = new Map<string, string>();
-  /** Sweeps that were told to be over. */
+  /** IDs of sweeps whose end was reported. */
   private readonly _over = new Set<string>();
   private readonly _live: HTMLElement;
   private readonly _seen: LastSeen;
   private _savedAt = 0;
 }
 
-/** Whether a pause of the job has come to its next moment. */
+/** Return whether the pause of a job has a new stage. */
 export function isNewMoment(job: IJob, previous: IJob): boolean {
   const [now, before] = [job.pause, previous.pause];
   return Boolean(now) && (now?.stage !== before?.stage || now?.at !== before?.at);
 }
 
-/** Whether somebody else than its owner ended or paused it, e.g. an administrator. */
+/** Return whether another user, for example an administrator, ended or paused the job. */
 function byOthers(job: IJob): boolean {
   const by = job.reason?.numbers.by;
   return typeof by === 'string' && by !== job.user;
 }
 
-/** Jobs that ended after a time in milliseconds, newest first. */
+/** Return jobs that ended after a time in milliseconds, newest first, without cancelled jobs. */
 export function endedSince(jobs: readonly IJob[], since: number): IJob[] {
   return jobs
     .filter(job => job.ended !== null && Date.parse(job.ended) > since)

@@ -1,6 +1,4 @@
-/**
- * Values of the kernel that may go along with a job: which are ticked.
- */
+/** Kernel values that can be sent with a job, and their ticks. */
 import type { IDraft } from './draft';
 import type { IPreparation, ISendRequest } from './tokens';
 
@@ -10,7 +8,10 @@ export function sentOf(draft: Pick<IDraft, 'kind' | 'send'>): Pick<ISendRequest,
   return draft.kind === 'script' || draft.send === null ? {} : { send: [...draft.send] };
 }
 
-/** As `sentOf`, with what benchpool chose in words: what the user sees ticked goes along. */
+/**
+ * Return the values to send as shown in the dialog: the ticked names, with the default choice as
+ * names.
+ */
 export function sentAsShown(
   draft: Pick<IDraft, 'kind' | 'send'>,
   shown: Pick<IPreparation, 'offers'> | null
@@ -23,7 +24,7 @@ export function isTicked(draft: Pick<IDraft, 'send'>, offer: IOffer): boolean {
   return draft.send === null ? offer.chosen : offer.names.every(name => draft.send!.includes(name));
 }
 
-/** The names that are ticked when one offer is ticked or unticked. */
+/** Return the ticked names after one offer was ticked or unticked. */
 export function ticked(
   draft: Pick<IDraft, 'send'>,
   offers: readonly IOffer[],
@@ -35,7 +36,7 @@ export function ticked(
     .flatMap(offer => offer.names);
 }
 
-/** Why an offer cannot go along, and what helps. */
+/** Return why an offer cannot be sent. */
 export function obstacleLine(offer: IOffer): string {
   return `Cannot go along: ${offer.obstacle}.`;
 }

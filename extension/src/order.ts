@@ -1,17 +1,15 @@
-/**
- * The order of rows on the screen: while a pointer is over the list, nothing moves under it.
- */
+/** Order of rows on the screen. Rows do not move while the pointer is over the list. */
 
 export interface IOrder {
-  /** Ids to show, in order. */
+  /** IDs to show, in order. */
   shown: readonly string[];
-  /** How many new rows wait until the pointer has left. */
+  /** Number of new rows that are held back until the pointer leaves. */
   held: number;
 }
 
 /**
- * Settle what to show. While `hovered`, rows keep their place, removed rows leave, and new rows
- * are held back; otherwise the wanted order is taken over.
+ * Return the order to show. While `hovered`, rows keep their place, removed rows are dropped, and
+ * new rows are held back. Otherwise it is the wanted order.
  */
 export function settle(
   shown: readonly string[],

@@ -1,19 +1,17 @@
-/**
- * What a user is told while something on the way to the pool does not answer; each a sentence.
- */
+/** Messages about outages between page and pool, one sentence or two each. */
 
-/** The notebook server is not reached. */
+/** The notebook server is not reachable. */
 export const NO_SERVER =
   'The notebook server does not answer. Jobs go on running; check the network, the page tries again by itself.';
 
-/** The notebook server is there and does not reach the pool. */
+/** The notebook server responds, but the pool is not reachable from it. */
 export const NO_POOL =
   'The training pool does not answer. Jobs go on running; the page asks again by itself.';
 
-/** The same in the status bar. */
+/** Status bar text while the pool is not reachable. */
 export const NO_POOL_SHORT = 'train: pool not reached';
 
-/** The same in the dialog that sends. */
+/** Send dialog text while the pool is not reachable. */
 export const NO_PREVIEW =
   'The pool does not answer now, so the start is not known yet. Send tries again.';
 
@@ -29,7 +27,7 @@ export function unreadable(error: unknown): string {
   return `The answer is unreadable: ${String(error)}`;
 }
 
-/** An answer without words of its own, by its HTTP status. */
+/** Return the message for a response without an error object, by its HTTP status. */
 export function httpFailure(status: number): string {
   if (status === 404) {
     return MISSING_EXTENSION;

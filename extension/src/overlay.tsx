@@ -1,6 +1,4 @@
-/**
- * Curves of several runs over one another, in the list of jobs; asked for when they are unfolded.
- */
+/** Overlaid curves of several runs in the job list. They are loaded when unfolded. */
 import * as React from 'react';
 import type { Api } from './api';
 import { HEIGHT, LEFT, WIDTH } from './curveModel';
@@ -14,15 +12,15 @@ export interface IRun {
 }
 
 interface IOverlaidProps {
-  /** The runs, those first that are to be seen if there are too many. */
+  /** The runs, most important first, since their number is limited. */
   runs: readonly IRun[];
-  /** Changes whenever one of them has something new to say. */
+  /** Key that changes when a run has new data. */
   stand: string;
   api: Api;
   now: number;
 }
 
-/** Nothing where there is only one run. */
+/** Overlaid curves, or null for a single run. */
 export function OverlaidCurves(props: IOverlaidProps): React.JSX.Element | null {
   const [unfolded, setUnfolded] = React.useState(false);
   if (props.runs.length < 2) {

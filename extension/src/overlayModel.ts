@@ -1,12 +1,10 @@
-/**
- * Curves of several runs over one another: one picture for each name, with one scale. Pure.
- */
+/** Overlaid curves of several runs: one chart with one scale per metric. Pure. */
 import { ICurvePoint, IMark, metric, pointsOf, scaleOver, stretchesOf, ticks } from './curveModel';
 import type { IGroup } from './narrowing';
 import { count } from './phrases';
 import type { ICurve } from './tokens';
 
-/** As many lines as can be told apart. */
+/** Maximum number of lines that a reader can distinguish. */
 export const MOST_RUNS = 6;
 
 export interface IRunCurves {
@@ -15,7 +13,7 @@ export interface IRunCurves {
   curves: readonly ICurve[];
 }
 
-/** The line of one run; `place` says how it is drawn. */
+/** Line of one run. `place` selects its style. */
 export interface IOverlaidLine {
   id: string;
   label: string;
@@ -41,14 +39,14 @@ interface IDrawable {
   points: ICurvePoint[];
 }
 
-/** What was sent several times, as lines: newest first, each with its id and what became of it. */
+/** Return the started jobs of a group as lines, newest first, with ID and state. */
 export function sendsOf(group: IGroup): { id: string; label: string }[] {
   return [group.job, ...group.earlier]
     .filter(job => job.attempt > 0)
     .map(job => ({ id: job.id, label: `${job.id.slice(0, 8)} (${job.state})` }));
 }
 
-/** One picture for each name that several runs have reported, in the order of the first of them. */
+/** Return one chart per metric that several runs reported, in the order of the first run. */
 export function overlays(runs: readonly IRunCurves[]): IOverlay[] {
   const names = new Set(runs.flatMap(run => run.curves.map(curve => curve.name)));
   return [...names]
@@ -57,7 +55,7 @@ export function overlays(runs: readonly IRunCurves[]): IOverlay[] {
     .map(({ name, drawn }) => overlay(name, drawn));
 }
 
-/** The runs in which a name has a value that is a number; each keeps its place in all pictures. */
+/** Return the runs with a number for the metric. Each run keeps its `place` in all charts. */
 function drawable(runs: readonly IRunCurves[], name: string): IDrawable[] {
   return runs.flatMap((run, place) => {
     const curve = run.curves.find(one => one.name === name);

@@ -1,22 +1,22 @@
 /**
- * Parameters of a notebook or of cells, as they are filled in: by name, as texts. Pure.
+ * Parameters of a notebook or of cells as typed: texts by name. Pure.
  *
- * What a text means is decided by the notebook server, by the type of the parameter. The draft
- * keeps texts only, so a field may hold several values ("1, 2, 4") just as well: `given` is the one
- * place that makes a request of them, so whoever reads several values takes theirs out there, and
- * refuses with the field `parameters.NAME`, which stands below the field of that name.
+ * The notebook server converts a text by the type of its parameter. The draft keeps only texts, so
+ * a field can hold several values ("1, 2, 4"). `given` is the only place that converts them to a
+ * request. Code that reads several values removes its fields there, and reports faults with the
+ * field `parameters.NAME`, which is shown below the field of that name.
  */
 import type { IOfferedParameter } from './tokens';
 
-/** What was typed, by name; what is empty keeps its default. */
+/** Typed texts by name. A parameter with an empty text keeps its default. */
 export type Typed = Readonly<Record<string, string>>;
 
 export interface IParameterField extends IOfferedParameter {
-  /** What is sent has it; else it was given before, and is no parameter any more. */
+  /** Whether the code has the parameter. Otherwise it is a former parameter with a value. */
   offered: boolean;
 }
 
-/** The words of a type behind a field; empty where nothing is known. */
+/** Label of a type behind a field, or an empty string for an unknown type. */
 export const TYPE_WORDS: Readonly<Record<string, string>> = {
   bool: 'true or false',
   int: 'whole number',
@@ -27,12 +27,12 @@ export const TYPE_WORDS: Readonly<Record<string, string>> = {
   any: ''
 };
 
-/** What is sent: without names that keep their default. */
+/** Return the parameters to send, without empty ones, which keep their default. */
 export function given(typed: Typed): Record<string, string> {
   return Object.fromEntries(Object.entries(typed).filter(([, text]) => text !== ''));
 }
 
-/** The fields of the tagged cell, then those that were given and are offered no more. */
+/** Return the fields of the tagged cell, then former parameters with a value. */
 export function mainFields(offered: readonly IOfferedParameter[], typed: Typed): IParameterField[] {
   const known = new Set(offered.map(({ name }) => name));
   const gone = Object.keys(given(typed)).filter(name => !known.has(name));
@@ -42,14 +42,14 @@ export function mainFields(offered: readonly IOfferedParameter[], typed: Typed):
   ];
 }
 
-/** Constants that may be given another value, in the order of the cells: none moves under a hand. */
+/** Return the constants that can be changed, in the order of the cells, so that no field moves. */
 export function constantFields(offered: readonly IOfferedParameter[]): IParameterField[] {
   return offered.filter(({ tagged }) => !tagged).map(one => ({ ...one, offered: true }));
 }
 
 const NO_PARAMETER = { type: 'any', default: '', help: '', cell: '', tagged: false };
 
-/** Values of a job as they would be typed. */
+/** Format the values of a job as typed texts. */
 export function typedAgain(values: Readonly<Record<string, unknown>>): Typed {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, text(value)]));
 }
@@ -64,7 +64,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** What was kept, where it is what is kept. */
+/** Return the valid part of remembered parameters. */
 export function typedOf(known: unknown): Typed {
   const pairs = known !== null && typeof known === 'object' ? Object.entries(known) : [];
   return Object.fromEntries(

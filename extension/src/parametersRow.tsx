@@ -1,5 +1,6 @@
 /**
- * The parameters in the send dialog: a field for each of the tagged cell, constants in a fold.
+ * Parameters in the send dialog: a field for each parameter of the tagged cell, and folded
+ * constants.
  */
 import * as React from 'react';
 import { constantFields, given, type IParameterField, mainFields, TYPE_WORDS } from './parameters';
@@ -10,7 +11,7 @@ interface IProps {
   sending: Sending;
 }
 
-/** Nothing where what is sent has no parameters, and none were given. */
+/** Parameter fields, or null without parameters and values. */
 export function ParametersRow({ sending }: IProps): React.JSX.Element | null {
   const offered = sending.preparation?.parameters ?? [];
   const typed = sending.draft.parameters;
@@ -32,7 +33,7 @@ export function ParametersRow({ sending }: IProps): React.JSX.Element | null {
   );
 }
 
-/** Folded, unless one of them was given a value before the dialog was opened. */
+/** Constants, unfolded if one had a value when the dialog was opened. */
 function Constants(props: IProps & { constants: IParameterField[] }): React.JSX.Element {
   const { sending, constants } = props;
   const typed = given(sending.draft.parameters);

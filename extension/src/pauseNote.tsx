@@ -1,6 +1,5 @@
 /**
- * The newest pause of a job as a moment: who needs the room and how long is left to save, what was
- * saved, that the job is back.
+ * Stage of the newest pause: the claimant and the time left to save, what was saved, or the resume.
  */
 import * as React from 'react';
 import { pauseText } from './format';

@@ -1,8 +1,8 @@
 /**
- * The words for numbers, times, states and ends, as every screen of benchpool says them; pure.
+ * Texts for numbers, times, states and ends, shared by all benchpool screens. Pure.
  *
- * `benchpool_scheduler/phrases` says the same in Python; both are held to `tests/phrases.json`.
- * Times are in seconds.
+ * `benchpool_scheduler/phrases` has the same texts in Python. Both pass `tests/phrases.json`. Times
+ * are in seconds.
  */
 import type { JobState } from './tokens';
 
@@ -17,7 +17,7 @@ export const STATES: Readonly<Record<JobState, string>> = {
   cancelled: 'cancelled'
 };
 
-/** How an attempt ended, by the word of the wire. */
+/** Text for the end of an attempt, by its API value. */
 export const ENDS: Readonly<Record<string, string>> = {
   itself: 'ended by itself',
   preempt: 'paused for others',
@@ -37,26 +37,26 @@ const MINUTE_S = 60;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
 
-/** Count with its noun: `1 GPU`, `4 GPUs`. */
+/** Format a count with its noun: `1 GPU`, `4 GPUs`. */
 export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
-/** How much of a job is done, in whole percent; 100 is said only when all of it is. */
+/** Format a fraction in whole percent, rounded down: 100 % only if all of it is done. */
 export function percent(fraction: number): string {
   return `${Math.max(0, Math.min(100, Math.floor(fraction * 100 + 1e-9)))} %`;
 }
 
-/** The same with what the job says beside it, and that an earlier attempt was further. */
+/** Format the progress with the job's own text and a higher progress of an earlier attempt. */
 export function done(fraction: number, fellFrom: number | null = null, text = ''): string {
   const before = fellFrom === null ? '' : `, ${percent(fellFrom)} in an earlier attempt`;
   return `${`${percent(fraction)} ${text}`.trimEnd()}${before}`;
 }
 
-/** For so long it is said that a job is back. */
+/** Period during which a job is shown as back, in seconds. */
 export const BACK_S = 300;
 
-/** The words of a pause with the time that is left to save; null for no such time. */
+/** Return the text of a pause with the time left to save, or without it for null. */
 export function pauseLeft(text: string, left: number | null): string {
   if (left === null) {
     return text;
@@ -64,7 +64,7 @@ export function pauseLeft(text: string, left: number | null): string {
   return left >= 1 ? `${text}, ${duration(left)} left` : `${text}, its time is over`;
 }
 
-/** What stands below the log of an attempt that has ended; `over`: the job has for good. */
+/** Return the text below the log of an ended attempt. `over`: the job has ended. */
 export function logEnd(attempt: number, newest: number, over: boolean, empty: boolean): string {
   const last = over && attempt === newest;
   if (last && newest === 1) {
@@ -80,15 +80,15 @@ export function logEnd(attempt: number, newest: number, over: boolean, empty: bo
   return `${said}; attempt ${attempt + 1} ${then}.`;
 }
 
-/** GPUs of a whole job; `gpus` are those of one worker. */
+/** Format the GPUs of a job. `gpus`: GPUs per worker. */
 export function gpusOfJob(gpus: number, workers: number): string {
   const all = count(gpus * workers, 'GPU');
   return workers === 1 ? all : `${all} (${workers} × ${gpus})`;
 }
 
 /**
- * A length of time in whole units, at most two of them: `42 s`, `3 h 5 min`, `2 d`. What has not
- * passed yet is not said: 119 s are `1 min`.
+ * Format a duration in at most two whole units: `42 s`, `3 h 5 min`, `2 d`. It is rounded down: 119
+ * s is `1 min`.
  */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.trunc(seconds));
@@ -111,7 +111,7 @@ function twoUnits(seconds: number, [large, of]: Unit, [small, rest]: Unit): stri
   return less ? `${more} ${less} ${rest}` : more;
 }
 
-/** A length of time that somebody set or is told to keep, with nothing left out. */
+/** Format a configured duration exactly, with all units. */
 export function exactly(seconds: number): string {
   let whole = Math.trunc(seconds);
   const parts: string[] = [];
@@ -130,18 +130,18 @@ export function exactly(seconds: number): string {
   return [...parts, ...(rest || !parts.length ? [`${rest} s`] : [])].join(' ');
 }
 
-/** A bound on a length of time: as `duration`, but rounded up. */
+/** Format an upper bound of a duration: like `duration`, but rounded up. */
 export function atMost(seconds: number): string {
   const step = seconds <= MINUTE_S ? 1 : seconds <= DAY_S ? MINUTE_S : HOUR_S;
   return duration(Math.ceil(seconds / step) * step);
 }
 
-/** How long something is expected to take yet; empty where that is not known or over. */
+/** Return the expected remaining time, or an empty string if it is unknown or over. */
 export function left(seconds: number | null): string {
   return seconds === null || seconds < 1 ? '' : `about ${atMost(seconds)} left`;
 }
 
-/** How long ago something was; negative lies ahead. */
+/** Format an age. Negative seconds are in the future. */
 export function ago(seconds: number): string {
   if (Math.abs(seconds) < 5) {
     return 'just now';
@@ -149,7 +149,7 @@ export function ago(seconds: number): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
 }
 
-/** An estimated start, each bound from now, as a range; null where nothing is known. */
+/** Return an estimated start as a range, or null if it is unknown. Bounds are seconds from now. */
 export function startIn(
   earliest: number | null,
   likely: number | null,
@@ -181,7 +181,7 @@ function range(earliest: number | null, latest: number): string {
   return isOneUnit ? `in ${number}–${last}` : `in ${first} to ${last}`;
 }
 
-/** How an attempt ended; `endedBy` is the word of the wire, null where unknown. */
+/** Return the text for the end of an attempt. `endedBy`: its API value, null if unknown. */
 export function attemptEnd(endedBy: string | null, exitCode: number | null): string {
   const words = endedBy === null ? 'ended' : (ENDS[endedBy] ?? endedBy);
   return exitCode === null ? words : `${words}, exit code ${exitCode}`;

@@ -1,6 +1,6 @@
 /**
- * Sentences of the service as React text: what stands between backticks is shown as code, and
- * instants in the reader's zone.
+ * Sentences of the service as React text: backticks become code, and times are in the reader's time
+ * zone.
  */
 import * as React from 'react';
 import { inReadersZone } from './format';

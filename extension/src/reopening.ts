@@ -1,6 +1,6 @@
 /**
- * From a failed job back to its code: opens the notebook at the cell, or the file at the line, and
- * offers to send it again with the same answers.
+ * From a failed job back to its code: opens the cell or line, and offers to send the job again with
+ * the same answers.
  */
 import { Notification, showErrorMessage } from '@jupyterlab/apputils';
 import type { IDocumentWidget } from '@jupyterlab/docregistry';
@@ -12,7 +12,7 @@ import type { ILogLine } from './logPlaces';
 import { subjectOf } from './notebookCells';
 import type { IJob, ISent } from './tokens';
 
-/** What of a text editor is used, of cells and files alike. */
+/** Parts of a text editor that cells and files share. */
 interface IEditor {
   focus(): void;
   setCursorPosition(position: { line: number; column: number }): void;
@@ -22,7 +22,7 @@ interface IEditor {
 export class Reopening {
   constructor(private readonly _options: ICommandOptions) {}
 
-  /** Open where a job failed; says why where that is not there. */
+  /** Open the place of a failure. A missing place is reported. */
   async open(job: IJob): Promise<ISent | null> {
     try {
       const sent = await this._options.model.api.sent(job.id);
@@ -40,7 +40,7 @@ export class Reopening {
     }
   }
 
-  /** Open a cell or file at a line, as the log names it; says why where that is not there. */
+  /** Open a place from the log. A missing place is reported. */
   async openPlace(job: IJob, { cell, file, line }: ILogLine): Promise<void> {
     try {
       const sent = await this._options.model.api.sent(job.id, file);
@@ -59,7 +59,7 @@ export class Reopening {
     }
   }
 
-  /** Open where a job failed, and offer to send it again as it was. */
+  /** Open the place of a failure and offer to send the job again with the same answers. */
   async fix(job: IJob): Promise<void> {
     const at = failedAt(job);
     const sent = await this.open(job);
@@ -67,7 +67,7 @@ export class Reopening {
       return;
     }
     if (sent.send === null) {
-      // What sent it stands in the code itself: `%%train`, or a call.
+      // The code itself sent the job: `%%train` or a function call.
       Notification.warning(forToast(`Correct ${toCorrect(at)}, then run what sent it again.`));
       return;
     }
@@ -124,7 +124,7 @@ export class Reopening {
   }
 }
 
-/** Bring a cell into view, in edit mode, with the cursor in its line; `number` is for words. */
+/** Scroll to a cell and edit it with the cursor in its line. `number`: for the message. */
 async function showCell(panel: NotebookPanel, sent: ISent, number: number | null): Promise<void> {
   const { content } = panel;
   const cells = content.widgets.map(({ model }) => ({

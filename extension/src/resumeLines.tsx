@@ -1,6 +1,4 @@
-/**
- * The lines by which a training goes on after a pause, with the names of its code, to be copied.
- */
+/** Lines that resume a training after a pause, with the names of its code, for copying. */
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 

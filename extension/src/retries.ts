@@ -1,21 +1,18 @@
-/**
- * After which failures a job is tried again, and what is done when it hangs, as the send dialog asks
- * for it. Pure.
- */
+/** Retries after failures and the action for a hanging job, as answers of the send dialog. Pure. */
 import { outOfBounds } from './bounds';
 import type { EndCause, IfHanging } from './generated/page';
 import type { ISendRequest } from './tokens';
 
-/** The answers as they are typed; empty is what the site does. */
+/** Typed answers. Empty means the site default. */
 export interface IRetryDraft {
-  /** How often it is tried again. */
+  /** Maximum number of retries. */
   retries: string;
-  /** Causes, parted by blanks or commas. */
+  /** Causes, separated by blanks or commas. */
   retryOn: string;
   ifHanging: '' | IfHanging;
 }
 
-/** What can be chosen for a job that hangs, in words. */
+/** Choices for a hanging job, with their labels. */
 export const IF_HANGING: readonly { value: IRetryDraft['ifHanging']; words: string }[] = [
   { value: '', words: 'as the site does' },
   { value: 'tell', words: 'tell me; it runs on' },
@@ -23,7 +20,7 @@ export const IF_HANGING: readonly { value: IRetryDraft['ifHanging']; words: stri
   { value: 'nothing', words: 'do not look at it' }
 ];
 
-/** The answers that were kept; what cannot be used is left out. */
+/** Return the remembered answers. Invalid answers are ignored. */
 export function retriesIn(known: Record<string, unknown>): IRetryDraft {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   const chosen = IF_HANGING.find(({ value }) => value === known.ifHanging);
@@ -34,7 +31,7 @@ export function retriesIn(known: Record<string, unknown>): IRetryDraft {
   };
 }
 
-/** The answers to keep. */
+/** Return the answers to remember. */
 export function keptRetries(draft: IRetryDraft): Partial<IRetryDraft> {
   const { retries, retryOn, ifHanging } = draft;
   return {
@@ -44,13 +41,13 @@ export function keptRetries(draft: IRetryDraft): Partial<IRetryDraft> {
   };
 }
 
-/** What is wrong with the number of retries, as a sentence; null where nothing is. */
+/** Return the fault of the number of retries as a sentence, or null. */
 export function faultOfRetries(retries: string): string | null {
   const fault = retries.trim() === '' ? null : outOfBounds('retries', Number(retries));
   return fault === null ? null : `${fault}, or empty for what the site does.`;
 }
 
-/** What is asked for; nothing of an answer that is empty. */
+/** Return the request fields, without empty answers. */
 export function retriesOf(
   draft: IRetryDraft
 ): Pick<ISendRequest, 'retries' | 'retry_on' | 'if_hanging'> {
@@ -58,7 +55,7 @@ export function retriesOf(
   return {
     ...(draft.ifHanging === '' ? {} : { if_hanging: draft.ifHanging }),
     ...(draft.retries.trim() === '' ? {} : { retries: Number(draft.retries) }),
-    // The service says which causes there are.
+    // The service checks the causes.
     ...(causes.length === 0 ? {} : { retry_on: [...new Set(causes)] as EndCause[] })
   };
 }

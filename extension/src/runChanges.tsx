@@ -1,6 +1,4 @@
-/**
- * What is otherwise in a run than in the one before it, folded below its row.
- */
+/** Differences between a run and the previous run, folded below its row. */
 import * as React from 'react';
 import type { Api } from './api';
 import { useAnswer } from './hooks';
@@ -28,7 +26,7 @@ export function RunChangesFold(props: IChangesProps): React.JSX.Element {
 }
 
 function RunChanges({ job, api }: IChangesProps): React.JSX.Element {
-  // A run records what it has around it when it has begun.
+  // A run records its environment when it starts.
   const asked = `${job.id}/${job.state}/${job.attempt}`;
   const { value, error } = useAnswer<IRunChanges>(asked, () => api.changes(job.id));
   if (error || !value) {

@@ -1,16 +1,14 @@
-/**
- * What is otherwise in a run, in words. Pure.
- */
+/** Texts about differences between runs. Pure. */
 import type { IRunChange, IRunChanges } from './tokens';
 
-/** One difference: `package numpy: 2.0.0 → 2.1.0`. */
+/** Format a difference: `package numpy: 2.0.0 → 2.1.0`. */
 export function changeLine({ area, name, before, after }: IRunChange): string {
   const named =
     area === 'environment' || area === 'commit' || area === name ? name : `${area} ${name}`;
   return `${named}: ${before ?? '–'} → ${after ?? '–'}`;
 }
 
-/** What is said where a run's environment is not known; empty where both are. */
+/** Return a note about runs without a recorded environment, or an empty string. */
 export function unrecordedNote({ unrecorded }: Pick<IRunChanges, 'unrecorded'>): string {
   if (unrecorded.length === 0) {
     return '';

@@ -1,13 +1,11 @@
-/**
- * The row “After” of the send dialog: one's own jobs that have not ended, to run after them.
- */
+/** Row “After” of the send dialog: the user's jobs that have not ended, as predecessors. */
 import * as React from 'react';
 import { mayRunAfter } from './after';
 import { faultOf, Row } from './sendFields';
 import type { Sending } from './sending';
 import type { IJob } from './tokens';
 
-/** At most so many jobs are offered; others are named in a terminal. */
+/** Maximum number of offered jobs. Further jobs can be named in a terminal. */
 const MOST = 20;
 
 interface IAfterProps {
@@ -15,7 +13,7 @@ interface IAfterProps {
   jobs: readonly IJob[];
 }
 
-/** Shown where there is something to wait for. */
+/** Row “After”, or null without jobs to wait for. */
 export function AfterRow({ sending, jobs }: IAfterProps): React.JSX.Element | null {
   const { after, afterAny } = sending.draft;
   const offered = mayRunAfter(jobs).filter((job, i) => i < MOST || after.includes(job.id));

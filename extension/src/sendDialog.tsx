@@ -1,7 +1,7 @@
 /**
- * The dialog “Send to training”: says what will run, how big and when, and sends on Enter.
+ * Dialog “Send to training”: shows code, size and start of the job, and sends on Enter.
  *
- * It is the only way by which the front end sends notebook code; commands merely open it.
+ * It is the only part of the front end that sends notebook code. Commands only open it.
  */
 import { Clipboard } from '@jupyterlab/apputils';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -22,7 +22,7 @@ import type { IJob } from './tokens';
 import type { Wishes } from './wishes';
 import { AskForProject } from './wishesBox';
 
-/** Show the dialog; resolves with the job, or null when it was closed without sending. */
+/** Show the dialog and resolve with the job, or null if it was closed without sending. */
 export function showSendDialog(
   sending: Sending,
   model: JobsModel,
@@ -161,10 +161,10 @@ function Warnings({ model }: { model: JobsModel }): React.JSX.Element | null {
   );
 }
 
-/** How each level looks; what is only said stands there plainly. */
+/** CSS class by problem level. Infos are plain text. */
 const NOTES = { error: 'bp-mod-error', warning: 'bp-mod-warn', info: 'bp-mod-info' };
 
-/** What is wrong with the code or the request, with cell and line; errors first. */
+/** Problems of the code or request with cell and line, errors first. */
 function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Element {
   const { sending, wishes } = props;
   const { preparation, error, subject, draft } = sending;
@@ -199,7 +199,7 @@ function isShownAtField(field: string | null): boolean {
   return field === 'gpus' || /^(parameters|sweep)\./.test(field ?? '');
 }
 
-/** The same in a terminal, or as a cell's magic, ready to be copied. */
+/** Equivalent terminal command or cell magic, for copying. */
 function TwinFold({ command }: { command: string }): React.JSX.Element {
   const [copied, setCopied] = React.useState(false);
   const copy = () => {

@@ -1,6 +1,4 @@
-/**
- * The rows of the send dialog: what runs, how big, for which project, when it would start.
- */
+/** Rows of the send dialog: code, size, project, and expected start. */
 import * as React from 'react';
 import { BOUNDS } from './bounds';
 import { CellList, KernelNote } from './cellList';
@@ -39,7 +37,7 @@ export function Row(props: {
   );
 }
 
-/** A field's own fault, or what the service refused about it. */
+/** Return the fault of a field, else the error of the service about it. */
 export function faultOf(sending: Sending, field: Field, wire: string = field): string | undefined {
   const refusal = sending.error ?? sending.preparation?.refusal;
   return faults(sending.draft)[field] ?? (refusal?.field === wire ? refusal.message : undefined);
@@ -233,7 +231,7 @@ function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {
   );
 }
 
-/** On a cluster: which image the job runs in, and whether it sees the home folder. */
+/** On a cluster: the image of the job and whether the home folder is mounted. */
 export function FindsRow({ sending }: { sending: Sending }): React.JSX.Element | null {
   const container = sending.preparation?.preview?.container;
   return container ? (

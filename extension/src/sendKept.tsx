@@ -1,6 +1,4 @@
-/**
- * Which values come back from a job: two rows of the send dialog.
- */
+/** Values that a job returns: two rows of the send dialog. */
 import * as React from 'react';
 import { Row, TextRow } from './sendFields';
 import type { Sending } from './sending';

@@ -1,6 +1,4 @@
-/**
- * The fold of the send dialog: name, workers, limits, and what the job will find.
- */
+/** Fold of the send dialog: name, workers, limits, and environment. */
 import * as React from 'react';
 import { BOUNDS } from './bounds';
 import { PRIORITY_HELP } from './changing';
@@ -107,7 +105,7 @@ export function MoreFold({
   );
 }
 
-/** Shown where there is a choice: several workers, and several nodes. */
+/** Choice to spread workers, shown for several workers and several nodes. */
 function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   const { draft } = sending;
   const fault = faultOf(sending, 'spread');
@@ -127,7 +125,7 @@ function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   ) : null;
 }
 
-/** Shown where the pool has several models, and where one was chosen before. */
+/** Choice of the GPU model, shown for several models or after a former choice. */
 function ModelRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   const { draft } = sending;
   const models = modelChoices(status, draft.gpuModel);

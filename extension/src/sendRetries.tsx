@@ -1,6 +1,4 @@
-/**
- * After which failures a job is tried again, and what is done when it hangs: rows of the send dialog.
- */
+/** Retries after failures and the action for a hanging job: rows of the send dialog. */
 import * as React from 'react';
 import { IF_HANGING, IRetryDraft } from './retries';
 import { faultOf, Row, TextRow } from './sendFields';

@@ -1,6 +1,4 @@
-/**
- * Values of the kernel in the send dialog: each with what it takes to make it again and to send it.
- */
+/** Kernel values in the send dialog, each with the cost to recompute and to send it. */
 import * as React from 'react';
 import { isTicked, obstacleLine, ticked } from './offeredValues';
 import { Row } from './sendFields';

@@ -1,5 +1,6 @@
 /**
- * One dialog's way from first answer to job: keeps the preparation current, and sends once.
+ * State of one send dialog from the first answer to the job: keeps the preparation current and
+ * sends once.
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError } from './api';
@@ -8,7 +9,7 @@ import { sentAsShown } from './offeredValues';
 import { unreadable } from './outages';
 import type { IJob, IPreparation, ISendRequest, SendKind } from './tokens';
 
-/** Answers are prepared when they have rested for this long. */
+/** Delay after the last change before a preparation, in milliseconds. */
 export const REST_MS = 120;
 
 export interface ISendOptions {
@@ -16,11 +17,11 @@ export interface ISendOptions {
   subject: ISubject;
   kind: SendKind;
   memory: unknown;
-  /** Makes a new idempotency key. */
+  /** Create an idempotency key. */
   newKey: () => string;
 }
 
-/** What is asked before it is sent: without pictures in the text, which change nothing. */
+/** Return the request of a preparation: without attachments, which have no effect on it. */
 function asked(request: ISendRequest): ISendRequest {
   const cells = request.cells?.map(cell => ({ ...cell, attachments: {} }));
   return cells ? { ...request, cells } : request;
@@ -44,7 +45,7 @@ export class Sending {
     return this._draft;
   }
 
-  /** The last preparation; it may be of earlier answers while `preparing`. */
+  /** The last preparation. While `preparing`, it may be based on earlier answers. */
   get preparation(): IPreparation | null {
     return this._preparation;
   }
@@ -57,17 +58,17 @@ export class Sending {
     return this._sending !== null;
   }
 
-  /** Why the last sending or preparation failed. */
+  /** Error of the last submission or preparation. */
   get error(): ApiError | null {
     return this._error;
   }
 
-  /** Whether Send may be pressed: no fault, no known error, nothing under way. */
+  /** Whether Send is enabled: no fault, no known error, and no submission in progress. */
   get ready(): boolean {
     return !this.sending && Object.keys(faults(this._draft)).length === 0 && !this.blocked;
   }
 
-  /** Whether what is prepared now is known to be refused. */
+  /** Whether the service rejects the current answers. */
   get blocked(): boolean {
     const known = this._preparing ? null : this._preparation;
     return (
@@ -78,7 +79,7 @@ export class Sending {
     );
   }
 
-  /** Change answers; the preparation follows when they rest. */
+  /** Change answers. The preparation follows after a delay. */
   update(change: Partial<IDraft>): void {
     this._draft = { ...this._draft, ...change };
     this._error = null;
@@ -88,7 +89,7 @@ export class Sending {
     this._changed.emit();
   }
 
-  /** Ask what would happen; an older question under way is dropped. */
+  /** Prepare the submission. An earlier preparation in progress is aborted. */
   async prepare(): Promise<void> {
     this._asking?.abort();
     if (Object.keys(faults(this._draft)).length > 0) {
@@ -111,7 +112,7 @@ export class Sending {
     }
   }
 
-  /** Send; every further call while it is under way gets the same job. */
+  /** Send the job. Further calls during the submission return the same job. */
   send(): Promise<IJob | null> {
     this._sending ??= this._sendOnce();
     return this._sending;
@@ -125,7 +126,7 @@ export class Sending {
 
   private async _sendOnce(): Promise<IJob | null> {
     this._error = null;
-    // What the user sees ticked is what is sent, whatever the kernel says meanwhile.
+    // Send the ticks that the user sees, regardless of later kernel answers.
     const shown = this._preparing ? null : this._preparation;
     const ticked = tickedCells(this._options.subject, this._draft, shown);
     this._changed.emit();
@@ -149,8 +150,8 @@ export class Sending {
   }
 
   /**
-   * What was refused made no job, so the next try is another submission with another key. After
-   * a lost answer the key stays: the job may exist already, and must not be made twice.
+   * Renew the key after a rejection: it created no job, so the next try is a new submission. After
+   * a lost response the key stays: the job may exist and must not be created twice.
    */
   private _renewKeyAfter(error: unknown): void {
     if (error instanceof ApiError && error.refused) {

@@ -1,6 +1,4 @@
-/**
- * What a job was sent with, folded below its row: how the file is otherwise now, then the code.
- */
+/** Code of a job, folded below its row: differences to the current file, then the sent code. */
 import * as React from 'react';
 import type { Api } from './api';
 import { useAnswer } from './hooks';
@@ -46,7 +44,7 @@ function SentCode({ job, api }: ISentProps): React.JSX.Element {
   );
 }
 
-/** What the saved file has otherwise now. */
+/** Differences between the sent code and the saved file. */
 function Difference({ sent }: { sent: ISent }): React.JSX.Element | null {
   if (sent.difference === null) {
     return null;
@@ -63,7 +61,7 @@ function Difference({ sent }: { sent: ISent }): React.JSX.Element | null {
   );
 }
 
-/** Lines of a difference, each by its kind. */
+/** Lines of a diff, styled by kind. */
 export function DifferenceLines({ lines }: { lines: readonly string[] }): React.JSX.Element {
   return (
     <pre className="bp-Sent-text" data-testid="benchpool-difference">

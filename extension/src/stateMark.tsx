@@ -1,6 +1,4 @@
-/**
- * A state as word, shape and colour; and the bar of a progress.
- */
+/** State as word, shape and colour, and a progress bar. */
 import * as React from 'react';
 import { percent, STATES } from './phrases';
 import type { IProgress, JobState } from './tokens';

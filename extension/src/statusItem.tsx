@@ -1,6 +1,4 @@
-/**
- * The status bar: what one holds on benches and what one trains; a click opens the panel.
- */
+/** Status bar item: the user's bench GPUs and jobs. A click opens the panel. */
 import { TextItem } from '@jupyterlab/statusbar';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';

@@ -1,39 +1,39 @@
 /**
- * Follow a stream of server-sent events over fetch for as long as it is wanted: reconnect after
- * every end, failure or silence, and go on after the last id seen.
+ * Client for server-sent events over fetch: reconnects after each end, failure or silence, and
+ * continues after the last event ID.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 
 export interface IServerEvent {
-  /** The type of the event; `message` where the server names none. */
+  /** Event type, or `message` if the server sets none. */
   type: string;
-  /** The last id seen up to this event, on this connection or before; null where there is none. */
+  /** Last event ID up to this event, also from an earlier connection, or null. */
   id: string | null;
   data: string;
 }
 
-/** Waits between attempts in milliseconds; the last one repeats. */
+/** Delays between connection attempts, in milliseconds. The last one repeats. */
 export const BACKOFF_MS = [500, 1000, 2000, 4000] as const;
 
-/** A stream silent for longer than this is opened anew; the service sends comments more often. */
+/** Timeout of a silent stream, in milliseconds. The service sends comments more often. */
 export const SILENCE_MS = 60_000;
 
 export interface IFollowOptions {
-  /** Ask for the stream from after the given id; must reject for a refusal. */
+  /** Open the stream after an event ID. Must reject for an error response. */
   open(after: string | null, signal: AbortSignal): Promise<Response>;
-  /** Take one event; answer false to end the following. */
+  /** Handle an event. Return false to stop following. */
   onEvent(event: IServerEvent): boolean | void;
   onOpen?(): void;
-  /** Told about each failure; answer false to give up. */
+  /** Handle a failure. Return false to stop following. */
   onFailure?(error: Error): boolean | void;
   signal: AbortSignal;
-  /** Id to begin after. */
+  /** Event ID to start after. */
   after?: string | null;
   backoff?: readonly number[];
   silenceMs?: number;
 }
 
-/** Follow until `signal` is aborted or a callback answers false. */
+/** Follow the stream until `signal` is aborted or a callback returns false. */
 export async function follow(options: IFollowOptions): Promise<void> {
   const backoff = options.backoff ?? BACKOFF_MS;
   let after = options.after ?? null;
@@ -57,7 +57,7 @@ export async function follow(options: IFollowOptions): Promise<void> {
   }
 }
 
-/** Read one connection to its end; true when a callback wants no more. */
+/** Read one connection to its end. Return true if a callback stopped it. */
 async function readOnce(
   options: IFollowOptions,
   after: string | null,

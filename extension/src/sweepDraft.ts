@@ -1,11 +1,11 @@
 /**
- * A sweep as it is typed in the dialog: names with their values, and when it is enough. Pure.
+ * Sweep as typed in the dialog: names, values and stop conditions. Pure.
  *
- * What the values mean is decided by the notebook server; here stands only what is a number.
+ * The notebook server interprets the values. This module only checks numbers and names.
  */
 import type { ISendRequest } from './tokens';
 
-/** Values of one name, as they are typed. */
+/** Values of one name as typed. */
 export interface ISweptName {
   name: string;
   values: string;
@@ -13,10 +13,10 @@ export interface ISweptName {
 
 export interface ISweepDraft {
   names: readonly ISweptName[];
-  /** Task numbers of an array, as Slurm writes them; then nothing else is said of it. */
+  /** Task numbers of an array in the format of Slurm. An array has no other values. */
   array: string;
   metric: string;
-  /** Empty for what the name of the metric says. */
+  /** Direction, or an empty string to infer it from the metric name. */
   goal: '' | 'minimize' | 'maximize';
   trials: string;
   atOnce: string;
@@ -37,7 +37,7 @@ export const NO_SWEEP: ISweepDraft = {
   trialHours: ''
 };
 
-/** The numbers that may be left open, with their words. */
+/** Optional numbers with their labels. */
 export const SWEEP_NUMBERS = {
   trials: { name: 'Trials', whole: true },
   atOnce: { name: 'At once', whole: true },
@@ -47,22 +47,22 @@ export const SWEEP_NUMBERS = {
 
 const NAME = /^[A-Za-z_]\w{0,99}$/;
 
-/** The lines that count: an empty one is being filled. */
+/** Return the lines that are not empty. */
 function filled(draft: ISweepDraft): readonly ISweptName[] {
   return draft.names.filter(one => one.name.trim() !== '' || one.values.trim() !== '');
 }
 
-/** Whether anything is swept. */
+/** Return whether the draft is a sweep or an array. */
 export function isSwept(draft: ISweepDraft): boolean {
   return filled(draft).length > 0 || isArray(draft);
 }
 
-/** Whether it is an array: the same for each task number. */
+/** Return whether the draft is an array: the same job for each task number. */
 export function isArray(draft: ISweepDraft): boolean {
   return draft.array.trim() !== '';
 }
 
-/** What is wrong with the answers themselves, as a sentence; null where nothing is. */
+/** Return the fault of the answers as a sentence, or null. */
 export function faultOfSweep(draft: ISweepDraft): string | null {
   const names = filled(draft);
   if (isArray(draft)) {
@@ -105,7 +105,7 @@ function faultOfNumbers(
   return null;
 }
 
-/** What is asked for; nothing where nothing is swept. */
+/** Return the request fields, or an empty object without a sweep. */
 export function sweepOf(draft: ISweepDraft): Pick<ISendRequest, 'sweep'> {
   if (!isSwept(draft)) {
     return {};

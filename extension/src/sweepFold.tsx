@@ -1,6 +1,4 @@
-/**
- * A sweep in the send dialog: the same with many values, what that costs, and when it is enough.
- */
+/** Sweep in the send dialog: values, cost and stop conditions. */
 import * as React from 'react';
 import { count } from './phrases';
 import { Prose } from './prose';

@@ -1,11 +1,9 @@
-/**
- * The trials of a sweep as one entry of the list, and what is said of each. Pure.
- */
+/** Trials of a sweep as one list entry, with their texts. Pure. */
 import { metric } from './curveModel';
 import { grouped, IGroup } from './narrowing';
 import type { IJob, ISweep, ITrialRow } from './tokens';
 
-/** The trials of a sweep that are in the list, newest first. */
+/** Listed trials of a sweep, newest first. */
 export interface ISweepEntry {
   sweep: string;
   name: string;
@@ -13,7 +11,7 @@ export interface ISweepEntry {
   trials: readonly IJob[];
 }
 
-/** What a sweep and one run of it are called: an array has tasks. */
+/** Return the nouns for a sweep and its runs: an array has tasks. */
 export function kindOf(array: boolean): { kind: 'sweep' | 'array'; each: 'trial' | 'task' } {
   return array ? { kind: 'array', each: 'task' } : { kind: 'sweep', each: 'trial' };
 }
@@ -24,7 +22,10 @@ export function isSweep(entry: IEntry): entry is ISweepEntry {
   return 'sweep' in entry;
 }
 
-/** What the list shows: a sweep stands once, where its newest trial does. Jobs come newest first. */
+/**
+ * Return the list entries: each sweep once, at the position of its newest trial. `jobs`: newest
+ * first.
+ */
 export function entries(jobs: readonly IJob[]): IEntry[] {
   const trials = new Map<string, IJob[]>();
   for (const job of jobs) {
@@ -45,17 +46,17 @@ export function entries(jobs: readonly IJob[]): IEntry[] {
   return [...grouped(alone), ...sweeps].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-/** What changes when the sweep does, as far as its trials tell: then it is asked for anew. */
+/** Return a key that changes with the listed trials, to reload the sweep. */
 export function standOf(entry: ISweepEntry): string {
   return JSON.stringify(entry.trials.map(job => [job.id, job.state, job.metrics]));
 }
 
-/** The number of a trial, or of a task in its array. */
+/** Return the number of a trial, or the task number in an array. */
 export function numberOf(sweep: ISweep, row: ITrialRow): string {
   return String(sweep.plan.array ? (row.parameters.array_task_id ?? row.number) : row.number);
 }
 
-/** The values of a trial and its figure in words, as in `lr 0.01, seed 2: loss 0.21 at step 40`. */
+/** Return the values and metric of a trial: `lr 0.01, seed 2: loss 0.21 at step 40`. */
 export function trialWords(sweep: ISweep, row: ITrialRow): string {
   if (sweep.plan.array) {
     return '';
@@ -68,7 +69,7 @@ export function trialWords(sweep: ISweep, row: ITrialRow): string {
   return `${values.join(', ')}${told}`;
 }
 
-/** The trials whose jobs are there, the best first, as the lines of a picture. */
+/** Return the trials that have jobs as chart lines, best first. */
 export function runsOf(sweep: ISweep): { id: string; label: string }[] {
   return sweep.trials.flatMap(row => {
     const values = Object.entries(row.parameters).map(
@@ -79,12 +80,12 @@ export function runsOf(sweep: ISweep): { id: string; label: string }[] {
   });
 }
 
-/** How a trial stands: its job while it is under way, else how it ended. */
+/** Return the state of a trial: its job state while it runs, else its end. */
 export function trialState(row: ITrialRow): string {
   return row.state === 'open' && row.job_state ? row.job_state : row.state.replace('-', ' ');
 }
 
-/** What stopping loses, before it is done. */
+/** Return the losses of stopping a sweep, for its confirmation. */
 export function stopWords(sweep: ISweep): string {
   const open = sweep.trials.filter(row => row.state === 'open').length;
   const { each } = kindOf(sweep.plan.array);

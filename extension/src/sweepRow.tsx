@@ -1,6 +1,4 @@
-/**
- * A sweep in the list: where it stands, its trials with the best on top, and a way to stop it.
- */
+/** Sweep in the list: state, trials with the best first, and a stop button. */
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import * as React from 'react';
 import { isWebAddress } from './addresses';
@@ -19,14 +17,14 @@ import {
 } from './sweepModel';
 import type { IJob, ISweep, ITrialRow } from './tokens';
 
-/** A sweep is asked for again at most once in so many milliseconds. */
+/** Minimum interval between requests for a sweep, in milliseconds. */
 const AGAIN_MS = 3000;
 
 interface ISweepRowProps {
   entry: ISweepEntry;
   api: Api;
   now: number;
-  /** The job whose row is open. */
+  /** ID of the job whose row is open. */
   wanted: string | null;
   onToggle: (id: string) => void;
   rowOf: (job: IJob) => React.JSX.Element;
@@ -99,7 +97,7 @@ export function SweepRow(props: ISweepRowProps): React.JSX.Element {
   );
 }
 
-/** The sweep as it stands, asked for anew when its trials change, and not too often. */
+/** Load a sweep, and reload it after changes of its trials with a minimum interval. */
 function useSweep(
   entry: ISweepEntry,
   api: Api,

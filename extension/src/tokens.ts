@@ -1,16 +1,16 @@
 /**
- * The public token, and the wire types under the names that the front end calls them.
+ * Public token and wire types under the names of the front end.
  *
- * The wire types are generated from the OpenAPI documents of pool and server extension; field
- * names, units and meanings are those of the reference: times RFC 3339 with zone, durations in
- * seconds, sizes in bytes.
+ * The wire types are generated from the OpenAPI documents of the pool and the server extension.
+ * Field names, units and meanings are those of the reference: times in RFC 3339 with zone,
+ * durations in seconds, sizes in bytes.
  */
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 import type * as Page from './generated/page';
 import type * as Pool from './generated/pool';
 
-/** The life of a job; the same eight words on every screen. */
+/** State of a job. All screens use the same eight words. */
 export type JobState = Pool.State;
 
 export type Numbers = Pool.ErrorBody['numbers'];
@@ -23,7 +23,7 @@ export type IAttempt = Pool.Attempt;
 export type ISubmission = Pool.JobSubmission;
 export type IRunChange = Pool.RunChange;
 export type IRunChanges = Pool.RunChanges;
-/** A wish to belong to a project. */
+/** Access request for a project. */
 export type IWish = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
 export type IJobUsage = Pool.JobUsage;
@@ -33,7 +33,7 @@ export type ISweep = Pool.Sweep;
 export type ITrialRow = Pool.TrialRow;
 export type IProjectQuota = Pool.ProjectQuota;
 export type IGpuUse = Pool.GpuUse;
-/** What this notebook server knows of its bench. */
+/** State of the bench of this notebook server. */
 export type IBenchNow = Page.BenchNow;
 export type IBenchIdleness = Page.BenchIdleness;
 export type IGivenBack = Page.GivenBack;
@@ -41,19 +41,16 @@ export type IQuota = Pool.Quota;
 export type IStatus = Pool.Status;
 export type IPreview = Pool.Preview;
 
-/** What an accepted job is to have from now on; what is left out stays as it is. */
+/** Changes of an accepted job. Omitted fields stay unchanged. */
 export type IChangeRequest = {
   [Field in keyof Pool.JobChange]?: NonNullable<Pool.JobChange[Field]>;
 };
 
-/** A cell as it is sent; its runs are left out where none is known. */
+/** Optional fields of a sent cell. */
 type Known = 'runs' | 'left_out' | 'ticked' | 'metadata';
 export type ILiveCell = Omit<Page.LiveCell, Known> & Partial<Pick<Page.LiveCell, Known>>;
 export type ICellRun = Page.CellRun;
-/**
- * What is asked when the dialog prepares a submission, and again, with a key, when it sends; what
- * is left out is as usual.
- */
+/** Request of a preparation, and with a key of a submission. Omitted fields have their default. */
 export type ISendRequest = Pick<Page.SendRequest, 'kind' | 'path'> &
   Partial<Omit<Page.SendRequest, 'key' | 'cells'>> & { cells?: ILiveCell[] | null };
 export type SendKind = ISendRequest['kind'];
@@ -62,26 +59,26 @@ export type IProblem = Page.SaidProblem;
 export type IRefusal = Page.Refusal;
 export type IPreparation = Page.Preparation;
 export type IOfferedParameter = Page.OfferedParameter;
-/** Where the results of a job are, relative to the notebook server's root. */
+/** Place of the results of a job, relative to the root of the notebook server. */
 export type IResult = Page.ResultFiles;
 
-/** What a job was sent with. */
+/** Submission of a job with its code. */
 export type ISent = Page.SentJob;
 
-/** How the page stands with the scheduler. */
+/** State of the connection to the scheduler. */
 export interface IConnection {
   state: 'connecting' | 'live' | 'degraded';
-  /** A sentence for the user; empty while live. */
+  /** Sentence for the user, or an empty string while live. */
   text: string;
 }
 
-/** A change of one job; `previous` is null for a job not known before. */
+/** Change of a job. `previous` is null for a new job. */
 export interface IJobChange {
   job: IJob;
   previous: IJob | null;
 }
 
-/** The live list of jobs, for other extensions that want to show or follow them. */
+/** Live list of jobs, for use by other extensions. */
 export interface IBenchpool {
   readonly changed: ISignal<IBenchpool, void>;
   readonly jobChanged: ISignal<IBenchpool, IJobChange>;

@@ -1,10 +1,8 @@
-/**
- * The ways from a job to its runs in trackers: W&B, MLflow and others.
- */
+/** Links from a job to its runs in trackers such as W&B and MLflow. */
 import * as React from 'react';
 import type { IJob } from './tokens';
 
-/** What a job named itself is followed only as a page: the pool has checked it, and so do we. */
+/** Return whether an address that the job reported is a web page. The pool checks it too. */
 function isPage(url: string): boolean {
   return /^https?:\/\//.test(url);
 }

@@ -1,22 +1,22 @@
 /**
- * What to type in a terminal for the same as a button or a dialog does. Pure; verbs and options
- * come from the table of operations.
+ * Terminal commands equivalent to buttons and dialogs. Pure. Verbs and options are from the action
+ * table.
  */
 import { JOB_VERBS } from './generated/actions';
 
-/** A verb with what it takes: values in its order, then options. */
+/** Verb with its arguments in order, then its options. */
 export interface IVerb {
   readonly words: string;
   readonly positional: readonly string[];
   readonly options?: Readonly<Record<string, string>>;
 }
 
-/** What is filled in later. */
+/** Placeholder for a value that is not filled in. */
 export const LATER = '…';
 
 type Given = Readonly<Record<string, string | number | undefined>>;
 
-/** The command of a verb; `first` are the ids that it is about. */
+/** Return the command of a verb. `first`: the IDs that it applies to. */
 export function command(verb: IVerb, first: readonly string[], given: Given): string {
   const values = verb.positional.flatMap(name => given[name] ?? []);
   const options = Object.entries(given).flatMap(([name, value]) =>
@@ -27,13 +27,13 @@ export function command(verb: IVerb, first: readonly string[], given: Given): st
   return ['benchpool', verb.words, ...[...first, ...values, ...options].map(quoted)].join(' ');
 }
 
-/** The command for an action on a job; empty where the terminal has no verb of that name. */
+/** Return the command for an action on a job, or an empty string without a verb. */
 export function jobCommand(action: string, id: string, given: Given = {}): string {
   const verb = (JOB_VERBS as Readonly<Record<string, IVerb>>)[action];
   return verb ? command(verb, [id.slice(0, 8)], given) : '';
 }
 
-/** A word as a shell takes it for one. */
+/** Quote a word for a shell. */
 function quoted(word: string | number): string {
   const text = String(word);
   return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replace(/'/g, `'\\''`)}'`;

@@ -1,19 +1,17 @@
-/**
- * Variables, processors and memory of a job, as they are typed in the dialog. Pure.
- */
+/** Variables, CPUs and memory of a job as typed in the dialog. Pure. */
 import { splitArguments } from './argumentLine';
 
 const PAIR = /^([A-Za-z_]\w*)=([^]*)$/;
-/** Names of variables whose values are not kept in the notebook. */
+/** Pattern of variable names whose values are not stored in the notebook. */
 const SECRET = /key|token|secret|passw|credential|auth/i;
 
-/** The most that may be asked for of each worker; the OpenAPI document has the same. */
+/** Maximum CPUs and memory per worker, as in the OpenAPI document. */
 export const AMOUNTS = {
   cpus: { name: 'Processors', most: 10_000 },
   memory: { name: 'Memory', most: 1_000_000 }
 } as const;
 
-/** Variables by name from `A=1 B="two words"`; undefined where that is something else. */
+/** Parse variables such as `A=1 B="two words"`. Return undefined for other texts. */
 export function variablesOf(line: string): Record<string, string> | undefined {
   const pairs = splitArguments(line)?.map(word => PAIR.exec(word));
   return pairs === undefined || pairs.includes(null)
@@ -21,7 +19,7 @@ export function variablesOf(line: string): Record<string, string> | undefined {
     : Object.fromEntries(pairs.map(pair => [pair![1]!, pair![2]!]));
 }
 
-/** Variables as one line, which `variablesOf` reads as the same again. */
+/** Format variables as a line that `variablesOf` parses to the same variables. */
 export function variablesLine(variables: Readonly<Record<string, string>>): string {
   const quoted = (value: string) =>
     /^[\w@%+=:,./-]*$/.test(value) ? value : `'${value.replace(/'/g, `'"'"'`)}'`;
@@ -30,19 +28,19 @@ export function variablesLine(variables: Readonly<Record<string, string>>): stri
     .join(' ');
 }
 
-/** What of the variables is kept for the next time: all whose name does not say that it is secret. */
+/** Return the variables to remember: those whose names do not indicate a secret. */
 export function keptVariables(line: string): string {
   const kept = Object.entries(variablesOf(line) ?? {}).filter(([name]) => !SECRET.test(name));
   return variablesLine(Object.fromEntries(kept));
 }
 
-/** A number that may be left open, which is 0; undefined for text that is none. */
+/** Parse an amount. Return 0 for an empty text and undefined for an invalid one. */
 export function amountOf(field: keyof typeof AMOUNTS, text: string): number | undefined {
   const value = Number(text.trim());
   return Number.isFinite(value) && value >= 0 && value <= AMOUNTS[field].most ? value : undefined;
 }
 
-/** Faults of these answers, each a sentence. */
+/** Return the faults of these answers, one sentence each. */
 export function faultsOf(answers: { env: string; cpus: string; memory: string }): {
   env?: string;
   cpus?: string;

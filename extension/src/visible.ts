@@ -1,13 +1,13 @@
 /**
- * Follow a stream only while somebody may look: browsers allow six connections to a server at a
- * time, which a few forgotten tabs would use up.
+ * Follow a stream only while the page is visible: browsers allow six connections to a server, which
+ * a few hidden tabs would use up.
  */
 import { follow, IFollowOptions } from './stream';
 
-/** A page hidden for this long lets go of its streams. */
+/** Delay before a hidden page closes its streams, in milliseconds. */
 export const HIDDEN_MS = 30_000;
 
-/** As `follow`; a page that comes back goes on after the last id that it has seen. */
+/** Follow a stream like `follow`. A page that becomes visible continues after its last event ID. */
 export function followWhileVisible(options: IFollowOptions): void {
   let after = options.after ?? null;
   let current: AbortController | null = null;
@@ -25,7 +25,7 @@ export function followWhileVisible(options: IFollowOptions): void {
         return options.onEvent(event);
       }
     }).then(() => {
-      isDone ||= !mine.signal.aborted; // ended by itself, not by hiding
+      isDone ||= !mine.signal.aborted; // the stream ended, and the page was not hidden
     });
   };
   const letGo = () => {

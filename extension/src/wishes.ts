@@ -1,16 +1,14 @@
-/**
- * Who asks to belong to a project: one's own wishes, and those that one may decide.
- */
+/** Access requests for projects: the user's own, and requests that the user can decide. */
 import { ISignal, Signal } from '@lumino/signaling';
 import type { AccessAction, Api } from './api';
 import { ACCESS } from './generated/actions';
 import type { IWish } from './tokens';
 import { command } from './twins';
 
-/** How often it is asked who asks, while the page is seen. */
+/** Poll interval while the page is visible, in milliseconds. */
 const EVERY_MS = 60_000;
 
-/** What is given with a wish or with its answer. */
+/** Arguments of an access request or of its decision. */
 export interface IAccess {
   project: string;
   user?: string;
@@ -28,7 +26,7 @@ export class Wishes {
     return this._all;
   }
 
-  /** Begin to look; ends with `dispose`. */
+  /** Start polling. `dispose` stops it. */
   start(): void {
     void this.refresh();
     this._timer = setInterval(() => {
@@ -43,7 +41,7 @@ export class Wishes {
     Signal.clearData(this);
   }
 
-  /** Look anew. What cannot be asked is not told here: the panel says that the pool is silent. */
+  /** Reload the requests. Errors are ignored here: the panel reports an outage. */
   async refresh(): Promise<void> {
     try {
       this._all = await this._api.wishes();
@@ -53,7 +51,7 @@ export class Wishes {
     }
   }
 
-  /** Ask, let in or decline; then look anew. A refusal is thrown as it came. */
+  /** Request access, add a member or decline, then reload. Errors are thrown unchanged. */
   async act(action: AccessAction, given: IAccess): Promise<void> {
     await this._api.access(action, given);
     await this.refresh();
@@ -64,12 +62,12 @@ export class Wishes {
   private _timer: ReturnType<typeof setInterval> | undefined;
 }
 
-/** The same in a terminal. */
+/** Return the equivalent terminal command. */
 export function accessCommand(action: AccessAction, given: IAccess): string {
   return command(ACCESS[action], [], { ...given });
 }
 
-/** What a wish says to who reads it. */
+/** Return the text of an access request for its reader. */
 export function wishText(wish: IWish): string {
   if (wish.decides) {
     return `${wish.user} asks to belong to project ${wish.project}${wish.reason ? `: ${wish.reason}` : '.'}`;

@@ -1,5 +1,6 @@
 /**
- * Belonging to projects in the panel: who asks, with the answers; and the way to ask.
+ * Project membership in the panel: open requests with their decisions, and a button to request
+ * access.
  */
 import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
 import * as React from 'react';
@@ -54,7 +55,7 @@ export function WishesBox({ wishes, model }: IWishesProps): React.JSX.Element {
   );
 }
 
-/** Ask for a project, and why; both dialogs say the same for a terminal. */
+/** Ask the user for a project and a reason. Both dialogs show the terminal command. */
 async function ask(wishes: Wishes, model: JobsModel): Promise<void> {
   const mine = new Set(model.quota?.projects.map(each => each.name));
   const others = (model.status?.projects ?? []).map(each => each.name);
@@ -98,7 +99,7 @@ async function done(wishes: Wishes, action: AccessAction, given: IAccess): Promi
   }
 }
 
-/** Below a refusal: asks for the project that was refused, without leaving the dialog. */
+/** Button below an error that requests access to its project without leaving the dialog. */
 export function AskForProject(props: { wishes: Wishes; project: string }): React.JSX.Element {
   const { wishes, project } = props;
   const [answer, setAnswer] = React.useState('');

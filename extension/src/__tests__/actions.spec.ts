@@ -10,8 +10,8 @@ jest.mock('@jupyterlab/apputils', () => ({
 }));
 jest.mock('../formDialog', () => ({}));
 
-describe('what is said of a job that was sent', () => {
-  it('goes with its Undo when the job has ended, and stays while it runs', () => {
+describe('the notification of a sent job', () => {
+  it('is dismissed when the job ends', () => {
     const model = {} as { jobChanged: Signal<object, IJobChange> };
     model.jobChanged = new Signal(model);
     const actions = new JobActions(model as unknown as JobsModel, () => undefined);

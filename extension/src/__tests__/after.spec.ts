@@ -6,14 +6,14 @@ const prep = { job: 'p'.repeat(26), name: 'prep', outcome: 'succeeded' as const,
 const fit = { job: 'f'.repeat(26), name: '', outcome: null, tasks: 0 };
 const folds = { job: 'a'.repeat(26), name: 'folds', outcome: null, tasks: 32 };
 
-describe('a job that waits for others', () => {
-  it('names them among its facts', () => {
+describe('a job that runs after other jobs', () => {
+  it('lists these jobs in its facts', () => {
     expect(afterFact(job({ awaits: [prep, fit] }))).toBe(' · after prep (succeeded), ffffffff');
     expect(afterFact(job({ awaits: [folds] }))).toBe(' · after array folds');
     expect(afterFact(job())).toBe('');
   });
 
-  it('can be sent after what has not ended', () => {
+  it('can follow jobs and arrays that have not ended', () => {
     const jobs = [job({ id: 'runs' }), job({ id: 'over', state: 'failed' })];
     expect(mayRunAfter(jobs).map(({ id }) => id)).toEqual(['runs']);
     const task = (id: string, number: number): ReturnType<typeof job> =>
@@ -24,7 +24,7 @@ describe('a job that waits for others', () => {
     ]);
   });
 
-  it('is asked for by id, this time only', () => {
+  it('sends their ids and does not remember them', () => {
     const subject = { path: 'train.py', kernelName: null, cells: null };
     const draft = { ...begin('script', null), after: ['a1'], afterAny: true };
     expect(toRequest(subject, draft)).toMatchObject({ after: ['a1'], after_any: true });

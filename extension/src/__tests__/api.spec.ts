@@ -11,8 +11,8 @@ function apiWith(...answers: (Response | Error)[]): { api: Api; asked: [string, 
   return { api, asked };
 }
 
-describe('calls', () => {
-  it('name the routes of the server extension', async () => {
+describe('API calls', () => {
+  it('use the routes of the server extension', async () => {
     const { api, asked } = apiWith(
       answer([]),
       answer([]),
@@ -35,7 +35,7 @@ describe('calls', () => {
     expect(asked[2]![1]!.method).toBe('POST');
   });
 
-  it('send of a change only what is to be otherwise', async () => {
+  it('send only the changed fields of a job', async () => {
     const { api, asked } = apiWith(answer(job({ priority: 80 })));
     await expect(api.fill('abc', 'change', { priority: 80 })).resolves.toMatchObject({
       priority: 80
@@ -45,19 +45,19 @@ describe('calls', () => {
     expect(JSON.parse(init!.body as string)).toEqual({ priority: 80 });
   });
 
-  it('run a job again under a key of its own', async () => {
+  it('send a new key when a job runs again', async () => {
     const { api, asked } = apiWith(answer(job()));
     await api.again('abc', 'new');
     expect(JSON.parse(asked[0]![1]!.body as string)).toEqual({ key: 'new' });
   });
 });
 
-describe('errors', () => {
+describe('API errors', () => {
   const refusal = {
     error: { code: 'never-fits', message: 'It has 8.', field: 'gpus', numbers: { pool: 8 } }
   };
 
-  it('carry the words, field and numbers of the service', async () => {
+  it('carry the message, field and numbers of the service', async () => {
     const { api } = apiWith(answer(refusal, { status: 422 }));
     const error = await api.quota().catch((e: unknown) => e as ApiError);
     expect(error).toMatchObject({
@@ -70,12 +70,12 @@ describe('errors', () => {
     });
   });
 
-  it('say what to do where the server has no such extension', async () => {
+  it('name the remedy when the server extension is missing', async () => {
     const { api } = apiWith(answer(new Error('html'), { status: 404 }));
     await expect(api.quota()).rejects.toThrow(/no benchpool extension: .*pip install/);
   });
 
-  it('say that jobs go on where nothing answers, and count as not refused', async () => {
+  it('report that jobs continue when the server does not answer', async () => {
     const { api } = apiWith(new TypeError('NetworkError'), answer('', { status: 502 }));
     const first = await api.status().catch((e: unknown) => e as ApiError);
     expect(first).toMatchObject({ status: 0, refused: false });
@@ -83,13 +83,13 @@ describe('errors', () => {
     await expect(api.status()).rejects.toThrow(/HTTP 502.*Jobs go on running/);
   });
 
-  it('of a pool that is away are said for the page, not for a terminal', async () => {
+  it('replace terminal advice when the pool is not reachable', async () => {
     const error = { code: 'not-reachable', message: 'start it with `benchpool up`', numbers: {} };
     const { api } = apiWith(answer({ error }, { status: 503 }));
     await expect(api.quota()).rejects.toThrow(/^The training pool does not answer\. Jobs go on/);
   });
 
-  it('never say that they are unexpected or unknown', async () => {
+  it('contain neither "unexpected" nor "unknown"', async () => {
     for (const code of [400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503]) {
       const { api } = apiWith(answer(null, { status: code }));
       const error = await api.status().catch((e: unknown) => e as ApiError);

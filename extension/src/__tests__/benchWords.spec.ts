@@ -64,7 +64,7 @@ const GONE: IGivenBack = {
 };
 
 describe('an idle bench', () => {
-  it('asks only from the rung on at which it asks, and where something would happen', () => {
+  it('needs an answer only when an action is due', () => {
     expect(needsAnswer(bench())).toBe(true);
     expect(needsAnswer(bench({ idleness: idle({ step: 'due' }) }))).toBe(true);
     for (const step of ['used', 'cpu-phase', 'doubt', 'idle', 'told'] as const) {
@@ -75,7 +75,7 @@ describe('an idle bench', () => {
     expect(needsAnswer(null)).toBe(false);
   });
 
-  it('says in the status bar what comes next, and when', () => {
+  it('shows its next action and the time in the status bar', () => {
     expect(benchLine(bench(), NOW)).toBe('given back in 15 min');
     expect(benchLine(bench({ idleness: idle({ act: 'stop' }) }), NOW)).toBe(
       'server stops in 15 min'
@@ -91,7 +91,7 @@ describe('an idle bench', () => {
     expect(benchLine(null, NOW)).toBeNull();
   });
 
-  it('says what happens if nobody answers, for one machine and for a cluster', () => {
+  it('shows the action that follows without an answer', () => {
     expect(dialogTitle(bench())).toBe('Your GPU has been idle for 45 min');
     expect(dialogTitle(bench({ idleness: idle({ gpus: ['a', 'b'] }) }))).toBe(
       'Your 2 GPUs have been idle for 45 min'
@@ -107,7 +107,7 @@ describe('an idle bench', () => {
     );
   });
 
-  it('says where it stands while nothing is due', () => {
+  it('shows its state while no action is due', () => {
     const used = { step: 'used', acts_at: null } as const;
     expect(whatComes(idle(used), NOW)).toBe(
       'After 1 h without use the GPU is given back and this server goes on without.'
@@ -117,7 +117,7 @@ describe('an idle bench', () => {
     expect(whatComes(idle({ ...used, exempt_until: at(1440) }), NOW)).toContain('No rule');
   });
 
-  it('says what each answer does, and what is lost by it', () => {
+  it('describes each answer and its losses', () => {
     expect(whatKeepingDoes(idle())).toBe(
       'The bench is left alone for 1 h. You can do this 2 more times in 24 hours.'
     );
@@ -134,8 +134,8 @@ describe('an idle bench', () => {
   });
 });
 
-describe('GPUs that were given back', () => {
-  it('are said to be gone, and the kernels not to have failed', () => {
+describe('reclaimed GPUs', () => {
+  it('are reported with the reason for the kernel restarts', () => {
     expect(benchLine(bench({ given_back: GONE }), NOW)).toMatch(
       /^no GPU: given back at \d\d:\d\d$/
     );
@@ -150,7 +150,7 @@ describe('GPUs that were given back', () => {
     );
   });
 
-  it('are on their way until the scheduler has them', () => {
+  it('are being returned until the scheduler has them', () => {
     expect(isGoing(bench({ given_back: { ...GONE, done: false } }))).toBe(true);
     expect(isGoing(bench({ given_back: GONE, idleness: null }))).toBe(false);
   });

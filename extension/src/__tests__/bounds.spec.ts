@@ -18,21 +18,21 @@ function bounds(field: string): ISchema {
 }
 
 describe('bounds', () => {
-  it.each(['gpus', 'workers', 'priority'] as const)('of %s are those of the document', field => {
+  it.each(['gpus', 'workers', 'priority'] as const)('of %s match the OpenAPI document', field => {
     const { minimum, maximum } = bounds(field);
     expect([BOUNDS[field].least, BOUNDS[field].most]).toEqual([minimum, maximum]);
   });
 
-  it('of the time limit are those of the document', () => {
+  it('of the time limit match the OpenAPI document', () => {
     expect(MAX_TIME_S).toBe(bounds('time_limit_s').maximum);
   });
 
-  it('of tags are those of the document', () => {
+  it('of tags match the OpenAPI document', () => {
     const { maxItems, items } = FIELDS.tags!;
     expect(TAGS).toEqual({ most: maxItems, longest: items!.maxLength });
   });
 
-  it('let whole numbers in only', () => {
+  it('accept only whole numbers', () => {
     expect([1, 1024].map(n => outOfBounds('gpus', n))).toEqual([null, null]);
     for (const n of [0, 1025, 1.5, NaN]) {
       expect(outOfBounds('gpus', n)).toBe('GPUs: a whole number from 1 to 1024');

@@ -96,7 +96,7 @@ export function preparation(change: Partial<IPreparation> = {}): IPreparation {
   };
 }
 
-/** An answer as the notebook server gives it. */
+/** Return a response of the notebook server. */
 export function answer(body: unknown, init: { status?: number } = {}): Response {
   const code = init.status ?? 200;
   return {
@@ -107,7 +107,7 @@ export function answer(body: unknown, init: { status?: number } = {}): Response 
   } as unknown as Response;
 }
 
-/** A stream whose pieces are pushed by the test. */
+/** Stream whose chunks are pushed by the test. */
 export class Wire {
   readonly response: Response;
 
@@ -155,7 +155,7 @@ export class Wire {
   private readonly _waiting: ((piece: ReadableStreamReadResult<Uint8Array>) => void)[] = [];
 }
 
-/** Let everything that is ready run, and timers up to `ms` with it. */
+/** Run all pending tasks, and timers up to `ms` milliseconds. */
 export async function settle(ms = 0): Promise<void> {
   await jest.advanceTimersByTimeAsync(ms);
 }

@@ -19,7 +19,7 @@ function message(
 
 const START = Date.UTC(2026, 10, 24) / 1000;
 
-/** A cell is asked for at `at`, begins a second later, and ends after `seconds`. */
+/** Record a cell run: requested at `at`, started one second later, ended after `seconds`. */
 function run(log: RunLog, cell: string, at: number, seconds: number, status = 'ok'): void {
   const id = `execute_request-${at}`;
   log.hear(message('execute_request', at, null, { code: 'x' }, { cellId: cell }));
@@ -29,8 +29,8 @@ function run(log: RunLog, cell: string, at: number, seconds: number, status = 'o
   log.hear(message('execute_reply', at + 1 + seconds, id, { status }));
 }
 
-describe('the runs of cells', () => {
-  it('have number, begin, duration and end, oldest first', () => {
+describe('cell runs', () => {
+  it('are listed oldest first with number, start, duration and result', () => {
     const log = new RunLog();
     run(log, 'a', 1, 10);
     run(log, 'b', 20, 1, 'error');
@@ -44,13 +44,13 @@ describe('the runs of cells', () => {
     ]);
   });
 
-  it('do not count where a cell before it failed', () => {
+  it('exclude cells that were aborted', () => {
     const log = new RunLog();
     run(log, 'a', 1, 0, 'aborted');
     expect(log.of('a', 'x')).toEqual([]);
   });
 
-  it('tell that a cell runs now', () => {
+  it('include the running cell', () => {
     const log = new RunLog();
     log.hear(message('execute_request', 1, null, { code: 'x' }, { cellId: 'a' }));
     expect(log.of('a', 'x')).toEqual([]);
@@ -60,7 +60,7 @@ describe('the runs of cells', () => {
     ]);
   });
 
-  it('are forgotten when the kernel begins anew', () => {
+  it('are cleared when the kernel restarts', () => {
     const log = new RunLog();
     run(log, 'a', 1, 10);
     log.hear(message('status', 40, null, { execution_state: 'idle' }));
@@ -69,7 +69,7 @@ describe('the runs of cells', () => {
     expect(log.of('a', 'x')).toEqual([]);
   });
 
-  it('tell that the text was edited since, and which cells are gone', () => {
+  it('mark edited text and list deleted cells', () => {
     const log = new RunLog();
     run(log, 'a', 1, 10);
     run(log, 'b', 20, 1);
@@ -78,14 +78,14 @@ describe('the runs of cells', () => {
     expect(log.gone(['a', 'b'])).toEqual([]);
   });
 
-  it('of others than cells do not count', () => {
+  it('exclude requests without a cell', () => {
     const log = new RunLog();
     log.hear(message('execute_request', 1, null, {}));
     log.hear(message('execute_reply', 2, 'execute_request-1', { status: 'ok' }));
     expect(log.of('undefined', 'x')).toEqual([]);
   });
 
-  it('are read from a cell where JupyterLab has written them', () => {
+  it('are read from the cell metadata of JupyterLab', () => {
     const times = {
       'iopub.execute_input': '2026-11-24T00:00:01Z',
       'shell.execute_reply': '2026-11-24T00:00:05Z'

@@ -8,29 +8,32 @@ import { job } from './builders';
 const gang = job({ state: 'running', workers: 4, min_workers: 4, gpus: 2 });
 const before = present(CHANGE, gang);
 
-describe('the dialog', () => {
-  it('asks for every field that may change, with what the job has', () => {
+describe('the change dialog', () => {
+  it('shows each changeable field with its current value', () => {
     expect(Object.keys(before)).toEqual(CHANGEABLE.map(row => row.name));
     expect(before).toMatchObject({ priority: 50, workers: 4, gpus: 2, time_limit_s: '' });
   });
 
-  it.each(['starting', 'running'] as const)('says why workers of a %s gang stay', state => {
-    expect(staying({ ...gang, state }, ['workers', 'gpus'])).toEqual({
-      workers: 'It runs with all of its 4 workers or none; pause it first.',
-      gpus: 'It can change while the job waits; pause it first.'
-    });
-    expect(staying(job({ state }), ['workers']).workers).toBe(
-      'It runs with its one worker; pause it first.'
-    );
-  });
+  it.each(['starting', 'running'] as const)(
+    'explains why the workers of a %s gang are fixed',
+    state => {
+      expect(staying({ ...gang, state }, ['workers', 'gpus'])).toEqual({
+        workers: 'It runs with all of its 4 workers or none; pause it first.',
+        gpus: 'It can change while the job waits; pause it first.'
+      });
+      expect(staying(job({ state }), ['workers']).workers).toBe(
+        'It runs with its one worker; pause it first.'
+      );
+    }
+  );
 
-  it('says that a job leaves its GPUs', () => {
+  it('reports that a pausing job leaves its GPUs', () => {
     expect(staying({ ...gang, state: 'pausing' }, ['workers']).workers).toBe(
       'It leaves its GPUs now; change this when it waits.'
     );
   });
 
-  it('says what becomes of other workers', () => {
+  it('explains the effect of more workers', () => {
     expect(remarks(gang).workers).toBe('More come when there is room; the last ones go at once.');
     expect(remarks({ ...gang, state: 'queued' }).workers).toBe(
       'Processes that train together, each with 2 GPUs.'
@@ -38,14 +41,14 @@ describe('the dialog', () => {
   });
 });
 
-describe('the answers', () => {
-  it('that differ are what is sent, and none is sent where none does', () => {
+describe('the fields of the change dialog', () => {
+  it('are sent only if they differ', () => {
     expect(differing(before, { ...before })).toBeNull();
     expect(differing(before, { ...before, time_limit_s: NaN })).toBeNull();
     expect(differing(before, { ...before, priority: 80 })).toEqual({ priority: 80 });
   });
 
-  it('take a time limit as the command line does', () => {
+  it('accept a time limit in the format of the command line', () => {
     const limited = present(CHANGE, { ...gang, time_limit_s: 5400 });
     expect(limited.time_limit_s).toBe('1h30m');
     expect(differing(limited, { ...limited })).toBeNull();
@@ -57,13 +60,13 @@ describe('the answers', () => {
     }
   });
 
-  it('that were emptied ask for nothing', () => {
+  it('request no change if they are empty', () => {
     expect(asked(CHANGE, { priority: 80, time_limit_s: NaN })).toEqual({ priority: 80 });
   });
 });
 
 describe('a change', () => {
-  it('is taken back for the same fields', () => {
+  it('is undone with the former values of the same fields', () => {
     expect(former(before, { priority: 0 })).toEqual({ priority: 50 });
     expect(former(before, { workers: 2 })).toEqual({ workers: 4 });
   });
@@ -73,16 +76,16 @@ describe('a change', () => {
     [{ workers: 4 }, '“resnet” is to have 4 workers.'],
     [{ gpus: 1, time_limit_s: 5400 }, '“resnet” is to have 1 GPU and time limit 1 h 30 min.'],
     [{ project: 'joe' }, '“resnet” is to have project joe.']
-  ])('%j reads %s', (wanted, words) => {
+  ])('of %j is reported as %s', (wanted, words) => {
     expect(outcome(gang, wanted)).toBe(words);
   });
 });
 
-describe('what a reason advises', () => {
+describe('the changes that a reason suggests', () => {
   const reason = { code: 'pool-full', text: '', numbers: { would_start_with: 2 }, remedy: '' };
   const waiting = job({ state: 'queued', gpus: 4, reason, actions: ['change'] });
 
-  it('is offered while the job waits and may be changed', () => {
+  it('are offered while the job waits and can be changed', () => {
     expect(advised(waiting)).toEqual([
       { name: 'gpus', wanted: { gpus: 2 }, label: 'Start with 2 GPUs' }
     ]);

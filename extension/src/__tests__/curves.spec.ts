@@ -17,7 +17,7 @@ function curve(values: (number | null)[], attempts?: number[]): ICurve {
   };
 }
 
-describe('curves', () => {
+describe('a curve', () => {
   it.each([
     [0.123456, '0.1235'],
     [12345678, '1.235e+07'],
@@ -27,11 +27,11 @@ describe('curves', () => {
     [1000, '1000'],
     [10000, '1e+04'],
     [-0.5, '-0.5']
-  ])('says values as the pool does: %d', (value, text) => {
+  ])('formats values like the pool: %d', (value, text) => {
     expect(metric(value)).toBe(text);
   });
 
-  it('is one line over a pause, which is marked', () => {
+  it('continues across a pause and marks the pause', () => {
     const drawn = picture(curve([3, 2, 1, 0.5], [1, 1, 2, 2]));
     expect(drawn.stretches).toHaveLength(1);
     expect(drawn.pauses.map(mark => mark.text)).toEqual(['attempt 2 from step 2']);
@@ -40,7 +40,7 @@ describe('curves', () => {
     );
   });
 
-  it('has a gap where a value is no number', () => {
+  it('has a gap at a value that is not a number', () => {
     const drawn = picture(curve([3, 2, null, 1, null]));
     expect(drawn.stretches).toHaveLength(1);
     expect(drawn.dots).toHaveLength(1);
@@ -49,13 +49,13 @@ describe('curves', () => {
     expect(words(curve([null]))).toBe('no value of it is a number.');
   });
 
-  it('draws one value, and equal ones', () => {
+  it('shows a single value and equal values', () => {
     expect(picture(curve([2])).dots).toHaveLength(1);
     expect(picture(curve([2, 2])).levels.length).toBeGreaterThan(0);
     expect(picture(curve([0, 0])).stretches[0]).not.toContain('NaN');
   });
 
-  it('has few round levels', () => {
+  it('has a few round levels', () => {
     expect(ticks(0.03, 1.2)).toEqual([0.5, 1]);
     expect(ticks(-7, 130)).toEqual([0, 50, 100]);
     expect(ticks(0, 1e-7).length).toBeLessThanOrEqual(4);

@@ -24,8 +24,8 @@ const TOLD = preparation({
   }))
 });
 
-describe('what was answered last time', () => {
-  it('comes back as it was', () => {
+describe('the remembered answers', () => {
+  it('are restored unchanged', () => {
     const sent = { ...draft.begin('cells', null), gpus: 4, timeLimit: '2 h', project: 'susan' };
     expect(draft.begin('cells', draft.remember(sent))).toEqual(sent);
   });
@@ -36,19 +36,19 @@ describe('what was answered last time', () => {
     [],
     { gpus: -1, workers: 'x', project: 7, args: {} },
     { gpus: 1e9, workers: 1.5 }
-  ])('is ignored where it is unusable: %j', memory => {
+  ])('are ignored if they are invalid: %j', memory => {
     expect(draft.begin('cells', memory)).toEqual(draft.begin('cells', {}));
   });
 });
 
 describe('a request', () => {
-  it('has the cells as they stand, with the chosen ones marked', () => {
+  it('contains the current cells and marks the selected cells', () => {
     const request = draft.toRequest(SUBJECT, draft.begin('cells', { gpus: 2 }));
     expect(request).toMatchObject({ kind: 'cells', path: 'train.ipynb', gpus: 2, name: null });
     expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3']);
   });
 
-  it('does not run a cell switched off, and chooses one switched on', () => {
+  it('skips an unticked cell and marks a ticked cell', () => {
     const mine = { ...draft.begin('cells', null), toggles: { c2: false, c4: true } };
     const request = draft.toRequest(SUBJECT, mine);
     expect(request.cells!.map(cell => cell.cell_type)).toEqual([
@@ -69,14 +69,14 @@ describe('a request', () => {
     expect(request.cells!.filter(cell => cell.ticked).map(cell => cell.id)).toEqual(['c4']);
   });
 
-  it('has the metadata of an open notebook, and none of a file', () => {
+  it('contains the metadata of an open notebook but not of a file', () => {
     const metadata = { title: 'Diffusion' } as unknown as ISubject['metadata'];
     const mine = draft.begin('notebook', null);
     expect(draft.toRequest({ ...SUBJECT, metadata }, mine).metadata).toEqual(metadata);
     expect(draft.toRequest({ ...SUBJECT, cells: null }, mine)).not.toHaveProperty('metadata');
   });
 
-  it('of a script has arguments and no cells', () => {
+  it('for a script contains arguments and no cells', () => {
     const mine = { ...draft.begin('script', null), args: '--lr 1e-3 "two words"', priority: '70' };
     const request = draft.toRequest(
       { path: 'train.py', kernelName: null, kernelId: null, cells: null },
@@ -91,21 +91,21 @@ describe('a request', () => {
     });
   });
 
-  it('says the model, and spreads only what has several workers', () => {
+  it('contains the GPU model, and spread only for several workers', () => {
     const mine = { ...draft.begin('script', null), gpuModel: 'H100', spread: true };
     expect(draft.toRequest(SUBJECT, mine)).toMatchObject({ gpu_models: ['H100'], spread: false });
     expect(draft.toRequest(SUBJECT, { ...mine, workers: 2 }).spread).toBe(true);
   });
 });
 
-describe('tags', () => {
+describe('values, retries and tags', () => {
   const retried = (retries: string, retryOn: string) =>
     draft.toRequest(
       { path: 'a.py', kernelName: null, cells: null },
       { ...draft.begin('script', null), retries, retryOn }
     );
 
-  it('sends the values that are ticked, and leaves the choice where none was touched', () => {
+  it('send the ticked values, and no list while nothing was ticked', () => {
     const subject = { path: 'a', kernelName: null, kernelId: null, cells: null };
     const fresh = draft.begin('cells', null);
     expect(draft.toRequest(subject, fresh)).not.toHaveProperty('send');
@@ -123,7 +123,7 @@ describe('tags', () => {
     expect(draft.toRequest(subject, { ...fresh, send: ['z'] })).toMatchObject({ send: ['z'] });
   });
 
-  it('brings back the names that were typed, each once, and says what is none', () => {
+  it('send each typed name once and report invalid names', () => {
     const kept = (kind: 'cells' | 'notebook' | 'script', keep: string, pickle = false) =>
       draft.toRequest(
         { path: 'a', kernelName: null, kernelId: null, cells: null },
@@ -139,7 +139,7 @@ describe('tags', () => {
     expect(draft.begin('cells', memory)).toMatchObject({ keep: 'a', pickle: true });
   });
 
-  it('asks for retries where they were typed, and for no others', () => {
+  it('send retries only if they were typed', () => {
     expect(retried('2', 'gpu-error, exit-code')).toMatchObject({
       retries: 2,
       retry_on: ['gpu-error', 'exit-code']
@@ -152,7 +152,7 @@ describe('tags', () => {
 
   const tagged = (tags: string) => ({ ...draft.begin('script', null), tags });
 
-  it('are parted by blanks and commas, and each is sent once', () => {
+  it('split tags at blanks and commas and remove duplicates', () => {
     expect(draft.toRequest(SUBJECT, tagged(' baseline, sweep-3  baseline')).tags).toEqual([
       'baseline',
       'sweep-3'
@@ -160,11 +160,11 @@ describe('tags', () => {
     expect(draft.toRequest(SUBJECT, tagged('')).tags).toEqual([]);
   });
 
-  it('are kept for the next time', () => {
+  it('remember the tags', () => {
     expect(draft.begin('script', draft.remember(tagged('a b'))).tags).toBe('a b');
   });
 
-  it('that are too many or too long are told with number and limit', () => {
+  it('report too many or too long tags with number and limit', () => {
     const many = Array.from({ length: 17 }, (_, i) => `t${i}`).join(' ');
     expect(draft.faults(tagged(many)).tags).toBe('Tags: 17 are given, at most 16.');
     expect(draft.faults(tagged('x'.repeat(64))).tags).toMatch(/has 64 characters, at most 63/);
@@ -172,22 +172,22 @@ describe('tags', () => {
   });
 });
 
-describe('what the pool lets choose', () => {
+describe('the choices of the pool', () => {
   const pool = { ...status(), gpus: [gpu('H100', 'n1'), gpu('A100', 'n1'), gpu('H100', 'n1')] };
 
-  it('is each model once, and one chosen before', () => {
+  it('list each GPU model once, including a former choice', () => {
     expect(draft.modelChoices(pool, '')).toEqual(['A100', 'H100']);
     expect(draft.modelChoices(pool, 'V100')).toEqual(['A100', 'H100', 'V100']);
     expect(draft.modelChoices(null, '')).toEqual([]);
   });
 
-  it('is nodes where there are several', () => {
+  it('offer to spread workers over several nodes only', () => {
     expect(draft.hasNodes(pool)).toBe(false);
     expect(draft.hasNodes({ ...pool, gpus: [...pool.gpus, gpu('H100', 'n2')] })).toBe(true);
     expect(draft.hasNodes(null)).toBe(false);
   });
 
-  it('is remembered when it was chosen', () => {
+  it('are remembered', () => {
     const mine = { ...draft.begin('cells', null), gpuModel: 'H100', spread: true };
     expect(draft.begin('cells', draft.remember(mine))).toMatchObject({
       gpuModel: 'H100',
@@ -204,11 +204,11 @@ describe('arguments', () => {
     [`'a b' "c 'd'" e\\ f`, ['a b', "c 'd'", 'e f']],
     [`--x="1 2" ''`, ['--x=1 2', '']],
     [`'$HOME' "a\\"b" "a\\b"`, ['$HOME', 'a"b', 'a\\b']]
-  ])('%s is split as a shell would', (line, args) => {
+  ])('%s is split like in a shell', (line, args) => {
     expect(splitArguments(line)).toEqual(args);
   });
 
-  it('with an open quote are a fault', () => {
+  it('with an open quote are rejected', () => {
     expect(splitArguments('"a')).toBeNull();
     expect(draft.faults({ ...draft.begin('script', null), args: '"a' }).args).toMatch(/quote/);
   });
@@ -225,20 +225,20 @@ describe('a time limit', () => {
     ['0 s', undefined],
     ['400 d', undefined],
     ['soon', undefined]
-  ])('“%s” is %p', (text, seconds) => {
+  ])('of “%s” is parsed as %p', (text, seconds) => {
     expect(draft.parseDuration(text)).toBe(seconds);
   });
 });
 
 describe('faults', () => {
-  it('name field and bounds', () => {
+  it('name the field and its bounds', () => {
     const bad = { ...draft.begin('cells', null), gpus: NaN, workers: 0, priority: '2000' };
     const found = draft.faults(bad);
     expect(Object.keys(found).sort()).toEqual(['gpus', 'priority', 'workers']);
     expect(found.gpus).toContain('1 to 1024');
   });
 
-  it('are none in a fresh draft', () => {
+  it('are absent from a new draft', () => {
     expect(draft.faults(draft.begin('cells', null))).toEqual({});
   });
 });
@@ -246,7 +246,7 @@ describe('faults', () => {
 describe('the list of cells', () => {
   const mine = draft.begin('cells', null);
 
-  it('numbers code cells as on the screen and says which run', () => {
+  it('numbers code cells like the screen and marks the cells that run', () => {
     const cells = draft.listCells(SUBJECT, mine, TOLD);
     expect(cells.map(cell => [cell.number, cell.included])).toEqual([
       [2, true],
@@ -261,12 +261,12 @@ describe('the list of cells', () => {
     expect(draft.cellsLine(draft.listCells(SUBJECT, mine, null))).toBe('cell 4');
   });
 
-  it('says who left a cell out', () => {
+  it('marks a cell that the user left out', () => {
     const cells = draft.listCells(SUBJECT, { ...mine, toggles: { c2: false } }, TOLD);
     expect(cells[1]).toMatchObject({ included: false, why: 'left out by you' });
   });
 
-  it('shows a tick at once, before the server has answered to it', () => {
+  it('shows a tick before the server has answered', () => {
     const told = preparation({
       cells: TOLD.cells.map(cell => ({
         ...cell,
@@ -283,14 +283,14 @@ describe('the list of cells', () => {
     expect(draft.cellsLine(chosen)).toBe('cells 3-4');
   });
 
-  it('places a problem at its cell and line', () => {
+  it('shows the cell and line of a problem', () => {
     const cells = draft.listCells(SUBJECT, mine, TOLD);
     const problem = { level: 'error' as const, text: 'no name “y”', cell: 'c3', line: 1 };
     expect(draft.problemLine(problem, cells)).toBe('cell 4, line 1: no name “y”');
     expect(draft.problemLine({ ...problem, cell: null, line: null }, cells)).toBe('no name “y”');
   });
 
-  it('says first what fails, and last what is only said', () => {
+  it('sorts errors first and infos last', () => {
     const problem = { text: 'a', cell: null };
     const told = (['info', 'warning', 'error', 'warning'] as const).map((level, line) => ({
       ...problem,

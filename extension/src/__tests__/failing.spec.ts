@@ -16,8 +16,8 @@ function failed(numbers: Record<string, number | string>) {
   });
 }
 
-describe('where a job failed', () => {
-  it('is a cell, or a line of a file', () => {
+describe('the place of a failure', () => {
+  it('is a cell or a line of a file', () => {
     const cell = failedAt(failed({ cell: 3, line: 2 }))!;
     expect(cell.label).toBe('Open at the cell');
     expect(toCorrect(cell)).toBe('cell 3, line 2');
@@ -26,13 +26,13 @@ describe('where a job failed', () => {
     expect(toCorrect(file)).toBe('train.py, line 12');
   });
 
-  it('is not known of an exit code alone, nor of a job that goes on', () => {
+  it('is null for a bare exit code and for a running job', () => {
     expect(failedAt(failed({}))).toBeNull();
     expect(failedAt(job())).toBeNull();
   });
 });
 
-describe('the cell that is meant', () => {
+describe('the place of a sent cell', () => {
   const cell = (id: string, number: number, source: string) => ({
     id,
     number,
@@ -49,11 +49,11 @@ describe('the cell that is meant', () => {
     { id: 'c', source: '%%train --gpus 2\nfit(x)', count: 5 }
   ];
 
-  it('is found by its id, however its text is now', () => {
+  it('is found by its id', () => {
     expect(placeOf({ ...sent, cell: 'b' }, shown)).toBe(1);
   });
 
-  it('is found by its text where a kernel sent it, and of equal ones by its number', () => {
+  it('is found by its text, and by its number among equal texts', () => {
     expect(placeOf({ ...sent, cell: 'in-2' }, shown)).toBe(0);
     expect(placeOf(sent, shown)).toBe(2);
     expect(placeOf(sent, shown.slice(0, 2))).toBe(1);
@@ -63,7 +63,7 @@ describe('the cell that is meant', () => {
   });
 });
 
-describe('sending again', () => {
+describe('the dialog for sending again', () => {
   const submission = {
     entry: { kind: 'script', path: 'train.py', args: ['--lr', "it's 1", '', '$x'] },
     name: 'mine',
@@ -79,7 +79,7 @@ describe('sending again', () => {
     memory_gib: 16
   } as unknown as ISubmission;
 
-  it('asks for what was asked for', () => {
+  it('restores the former request', () => {
     const draft = begin('script', memoryOf(submission));
     expect(
       toRequest({ path: 'train.py', kernelName: null, kernelId: null, cells: null }, draft)
@@ -107,13 +107,13 @@ describe('sending again', () => {
     });
   });
 
-  it('writes arguments so that they are read as the same', () => {
+  it('quotes arguments so that they parse to the same values', () => {
     for (const args of [[], ['a b', '"', "'", '\\', '--x=1'], ['']]) {
       expect(splitArguments(joinArguments(args))).toEqual(args);
     }
   });
 
-  it('chooses the cells that were chosen, as they stand now', () => {
+  it('selects the formerly selected cells with their current text', () => {
     const cell = (id: string) => ({
       id,
       cell_type: 'code',

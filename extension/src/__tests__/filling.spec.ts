@@ -35,32 +35,32 @@ const action: IFilledAction = {
   ]
 };
 
-describe('an action that is filled in', () => {
+describe('an action with fields', () => {
   const before = job({ name: 'old', priority: 3, project: 'vision' });
   const had = present(action, before);
 
-  it('begins with what the job has', () => {
+  it('starts with the current values of the job', () => {
     expect(had).toEqual({ name: 'old', priority: 3 });
   });
 
-  it('asks only for what is otherwise, and for nothing where nothing is', () => {
+  it('sends only the changed fields', () => {
     expect(differing(had, { name: 'new', priority: 3 })).toEqual({ name: 'new' });
     expect(differing(had, { name: 'old', priority: 3 })).toBeNull();
   });
 
-  it('is taken back with what the job had', () => {
+  it('is undone with the former values', () => {
     expect(former(had, { name: 'new' })).toEqual({ name: 'old' });
   });
 
-  it('is said to be done in the words of the table', () => {
+  it('is confirmed with the text of the action table', () => {
     expect(doneText(action, before)).toBe('old of vision is labelled.');
   });
 });
 
-describe('the note on a job', () => {
+describe('the note of a job', () => {
   const note = FILLED_ACTIONS.find(one => one.name === 'note')!;
 
-  it('may be emptied, which removes it', () => {
+  it('is removed by an empty text', () => {
     const had = present(note, job({ note: 'warm-up helps' }));
     const changed = differing(had, { note: '' })!;
     expect(note.fields[0]!.erasable).toBe(true);
@@ -70,7 +70,7 @@ describe('the note on a job', () => {
     );
   });
 
-  it('is no text that is kept where a name must be one', () => {
+  it('is not sent if an empty text is not allowed', () => {
     expect(asked(action, { name: '' })).toEqual({});
   });
 });
@@ -78,7 +78,7 @@ describe('the note on a job', () => {
 describe('the name of a job', () => {
   const rename = FILLED_ACTIONS.find(one => one.name === 'rename')!;
 
-  it('is asked for with the bounds of the service, also where the job has ended', () => {
+  it('has the bounds of the service and can change after the job has ended', () => {
     expect(rename.ended).toBe(true);
     expect(rename.fields).toEqual([
       expect.objectContaining({ kind: 'text', longest: 100, empty: '' })

@@ -3,7 +3,7 @@ import { at, job, NOW, quota } from './builders';
 import type { IPreemption } from '../tokens';
 
 describe('ages', () => {
-  it('an age below five seconds is just now, also with a clock that runs behind', () => {
+  it('below five seconds or in the future read "just now"', () => {
     expect(format.age(at(0), NOW)).toBe('just now');
     expect(format.age(at(1), NOW)).toBe('just now');
     expect(format.age(at(-12), NOW)).toBe('12 min ago');
@@ -11,7 +11,7 @@ describe('ages', () => {
 });
 
 describe('start estimates', () => {
-  it('what a job finds on a cluster is not said twice', () => {
+  it('omit the text about the container', () => {
     const container = { image: 'lab/nb:1', home: false, text: 'It runs in lab/nb:1; no home.' };
     const text = 'Starts now; 2 GPUs within quota. It runs in lab/nb:1; no home.';
     expect(format.startText({ text, container })).toBe('Starts now; 2 GPUs within quota.');
@@ -21,11 +21,11 @@ describe('start estimates', () => {
   it.each([
     [{ earliest: at(5), likely: at(8), latest: at(12) }, 'in 5–12 min'],
     [{ earliest: null, likely: at(7), latest: null }, 'in about 7 min']
-  ])('%j reads %s', (estimate, words) => {
+  ])('of %j are shown as %s', (estimate, words) => {
     expect(format.startRange(estimate, NOW)).toBe(words);
   });
 
-  it('a start is one range with what it rests on', () => {
+  it('are one range with its basis', () => {
     const estimate = { earliest: at(5), likely: at(8), latest: at(12) };
     const basis = 'learned from 14 runs of yours';
     expect(format.startSentence({ ...estimate, basis }, NOW)).toBe(`in 5–12 min, ${basis}`);
@@ -33,14 +33,14 @@ describe('start estimates', () => {
     expect(format.startSentence(null, NOW)).toBeNull();
   });
 
-  it('nothing known gives no words', () => {
+  it('are null if nothing is known', () => {
     expect(format.startRange(null, NOW)).toBeNull();
     expect(format.startRange({ earliest: null, likely: null, latest: null }, NOW)).toBeNull();
   });
 });
 
 describe('numbers', () => {
-  it('sizes carry their unit', () => {
+  it('of bytes have a unit', () => {
     expect([0, 999, 1000, 2_100_000, 14_000_000].map(format.size)).toEqual([
       '0 B',
       '999 B',
@@ -50,28 +50,28 @@ describe('numbers', () => {
     ]);
   });
 
-  it('whole numbers are written as ranges', () => {
+  it('are joined to ranges', () => {
     expect(format.ranges([4, 1, 2, 7, 6, 6])).toBe('1-2, 4, 6-7');
     expect(format.ranges([])).toBe('');
   });
 });
 
-describe('words about a job', () => {
-  it('a row offers what the scheduler says, and to send again what has ended', () => {
+describe('texts about a job', () => {
+  it('offer the actions of the scheduler, and "again" for an ended job', () => {
     const open = job({ state: 'pausing', actions: ['resume', 'cancel', 'change'] });
     expect(format.rowActions(open)).toEqual(['resume', 'cancel']);
     expect(format.rowActions(job({ actions: [] }))).toEqual([]);
     expect(format.rowActions(job({ state: 'failed', actions: ['rename'] }))).toEqual(['again']);
   });
 
-  it('a confirmation says how long the job ran and on how many GPUs', () => {
+  it('name the run time and GPUs that a cancellation loses', () => {
     expect(format.lossOf(job(), at(-20), NOW)).toContain('20 min on 4 GPUs.');
     expect(format.lossOf(job({ attempt: 2 }), at(-3), NOW)).toContain(
       '3 min on 4 GPUs in attempt 2'
     );
   });
 
-  it('a row says for how long it runs, or how long it took', () => {
+  it('name the run time, wait or total time of a row', () => {
     expect(format.timing(job(), NOW)).toBe('for 20 min');
     expect(format.timing(job({ attempt: 2 }), NOW)).toBe('first started 20 min ago');
     expect(format.timing(job({ state: 'queued' }), NOW)).toBe('sent 30 min ago');
@@ -83,7 +83,7 @@ describe('words about a job', () => {
     );
   });
 
-  it('a pause names whom, rule and cost, or who asked for what reason', () => {
+  it('name the claimant, rule and cost of a pause, or its requester and reason', () => {
     const known = pause({ cost: '8 min of one GPU (estimate)' });
     expect(format.pauseLine(known, NOW)).toBe(
       'paused 10 min ago for joe (rule R15); progress lost: 8 min of one GPU (estimate)'
@@ -94,7 +94,7 @@ describe('words about a job', () => {
     );
   });
 
-  it('the three moments of a pause: the time left, what was saved, and for a while that it is back', () => {
+  it('describe the three stages of a pause', () => {
     const text = 'jemma needs 2 GPUs: saving';
     const until = new Date(NOW + 24_000).toISOString();
     expect(format.pauseText({ stage: 'saving', text, at: at(0), until }, NOW)).toBe(
@@ -106,7 +106,7 @@ describe('words about a job', () => {
     expect(format.pauseText(null, NOW)).toBe('');
   });
 
-  it('an attempt says why it ended', () => {
+  it('name the cause of the end of an attempt', () => {
     const attempt = {
       attempt: 1,
       started: at(-9),
@@ -123,7 +123,7 @@ describe('words about a job', () => {
     expect(format.endedBy({ ...attempt, ended: null })).toBe('running');
   });
 
-  it('a screen reader hears the reason of a waiting job', () => {
+  it('announce the reason of a waiting job', () => {
     const reason = { code: 'quota', text: '2 GPUs: 1 free', numbers: {}, remedy: '' };
     expect(format.announcement(job({ state: 'queued', reason }))).toBe(
       'resnet is queued: 2 GPUs: 1 free'
@@ -132,7 +132,7 @@ describe('words about a job', () => {
 });
 
 describe('use and quota', () => {
-  it('the status bar counts my jobs and bench GPUs only', () => {
+  it("count only the user's jobs and bench GPUs in the status bar", () => {
     const jobs = [
       job(),
       job({ state: 'starting' }),
@@ -143,7 +143,7 @@ describe('use and quota', () => {
     expect(format.statusLine(null, [])).toBe('train 0 running, 0 waiting');
   });
 
-  it('a project shows use against its guarantee', () => {
+  it('show the use of a project beside its guaranteed quota', () => {
     const [project] = quota().projects;
     expect(format.quotaLine({ ...project!, limit: 4, waiting: 1 })).toBe(
       '2 GPUs held, 2 guaranteed, at most 4, 1 waiting'
@@ -175,10 +175,10 @@ function pause(change: Partial<IPreemption>): IPreemption {
   };
 }
 
-describe('a bench that is asked for', () => {
+describe('a bench with a reclaim request', () => {
   const held = { server: 'paper', gpus: ['GPU-1'] };
 
-  it('says who asks, why and what to do', () => {
+  it('names the administrator, the reason and the remedy', () => {
     const asked_back = { by: 'ada', at: at(-3), reason: 'two people wait' };
     expect(format.askedBack({ ...held, asked_back }, NOW)).toBe(
       'ada asks you to give back 1 GPU of server “paper”, 3 min ago: two people wait. ' +
@@ -188,8 +188,8 @@ describe('a bench that is asked for', () => {
   });
 });
 
-describe('times in sentences and on hover', () => {
-  it('says instants of the service as the clocks of the reader show them', () => {
+describe('times', () => {
+  it('of the service are shown in the time zone of the reader', () => {
     const shown = new Date('2026-11-28T08:00:00Z').toLocaleString(undefined, {
       year: 'numeric',
       month: 'short',
@@ -204,15 +204,15 @@ describe('times in sentences and on hover', () => {
     expect(format.inReadersZone('2026-99-99 08:00 UTC')).toBe('2026-99-99 08:00 UTC');
   });
 
-  it('shows on hover the time that the row counts from', () => {
+  it('on hover are the start of the duration in the row', () => {
     expect(format.timingExact(job())).toBe(format.exact(at(-20)));
     expect(format.timingExact(job({ state: 'queued' }))).toBe(format.exact(at(-30)));
     expect(format.timingExact(job({ state: 'failed', ended: at(-5) }))).toBe(format.exact(at(-5)));
   });
 });
 
-describe('notifications', () => {
-  it('end with a whole clause or word where JupyterLab would cut them', () => {
+describe('the text of a notification', () => {
+  it('ends at a clause or word within the limit of JupyterLab', () => {
     const short = 'x'.repeat(140);
     expect(format.forToast(short)).toBe(short);
     const clause = `train failed with ${'E'.repeat(70)}: a reason; and more ${'of it '.repeat(20)}`;

@@ -1,6 +1,6 @@
 import { HintProgress, Hints, IHintMemory } from '../hints';
 
-/** What the settings of one user remember. */
+/** Return a memory that acts as the settings of one user. */
 function memory(): IHintMemory {
   let kept: HintProgress = 'new';
   return {
@@ -10,7 +10,7 @@ function memory(): IHintMemory {
 }
 
 describe('hints', () => {
-  it('are offered once, and shown until they are put away', async () => {
+  it('are offered once and shown until they are dismissed', async () => {
     const kept = memory();
     const offer = jest.fn();
     const first = new Hints(kept);
@@ -28,7 +28,7 @@ describe('hints', () => {
     expect([afterwards.shown, offer.mock.calls.length]).toEqual([false, 1]);
   });
 
-  it('stay away where nothing can be remembered', async () => {
+  it('are hidden if no memory exists', async () => {
     const hints = new Hints(null);
     await hints.start(() => undefined);
     expect(hints.shown).toBe(false);

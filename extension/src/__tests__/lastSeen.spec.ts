@@ -4,18 +4,18 @@ import { LastSeen } from '../lastSeen';
 describe('LastSeen', () => {
   beforeEach(() => localStorage.clear());
 
-  it('is nothing on the first page', async () => {
+  it('is 0 on the first page', async () => {
     expect(await new LastSeen(new StateDB(), localStorage, '/user/nora/').at()).toBe(0);
     expect(await new LastSeen(null, localStorage, '/user/nora/').at()).toBe(0);
   });
 
-  it('is known in this browser before the state was written, to its user alone', async () => {
+  it('is available to its user in this browser at once', async () => {
     await new LastSeen(null, localStorage, '/user/nora/').mark(2000);
     expect(await new LastSeen(new StateDB(), localStorage, '/user/nora/').at()).toBe(2000);
     expect(await new LastSeen(new StateDB(), localStorage, '/user/omar/').at()).toBe(0);
   });
 
-  it('goes with the user to another browser', async () => {
+  it('follows the user to another browser', async () => {
     const state = new StateDB();
     await new LastSeen(state, localStorage, '/user/nora/').mark(3000);
     localStorage.clear();

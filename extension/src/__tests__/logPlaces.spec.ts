@@ -11,8 +11,8 @@ File ~/env/lib/python3.12/site-packages/torch/nn.py:9, in forward(self)
 benchpool: cell 7 failed: ZeroDivisionError (line 3)
 `;
 
-describe('places that a log names', () => {
-  it("are lines of cells and of files of one's own", () => {
+describe('places in a log', () => {
+  it("are lines of cells and of the user's files", () => {
     const places = placesIn(TRACEBACK).flatMap(({ place }) => (place ? [place] : []));
     expect(places).toEqual([
       { cell: 7, file: null, line: 3 },
@@ -22,7 +22,7 @@ describe('places that a log names', () => {
     ]);
   });
 
-  it('lose nothing of the text', () => {
+  it('keep the whole text', () => {
     for (const text of [TRACEBACK, '', 'no place', 'cell 1, line 2']) {
       expect(
         placesIn(text)

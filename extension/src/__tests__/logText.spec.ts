@@ -7,28 +7,28 @@ function shown(...pieces: string[]): string {
 }
 
 describe('a log', () => {
-  it('shows a progress bar as its last stand', () => {
+  it('shows the latest state of a progress bar', () => {
     expect(shown('10 %\r20 %\r', '30 %\ndone\n')).toBe('30 %\ndone\n');
     expect(shown('10 %\r')).toBe('10 %');
   });
 
-  it('takes a line end cut in two for one', () => {
+  it('joins a line end that is split between chunks', () => {
     expect(shown('a\r', '\nb')).toBe('a\nb');
   });
 
-  it('is free of control sequences, also of those cut in two', () => {
+  it('drops control sequences, including split ones', () => {
     expect(shown('\u001b[31mred\u001b[0m \u001b[', '1mbold\u001b]0;title\u0007!')).toBe(
       'red bold!'
     );
   });
 
-  it('says what the service left out', () => {
+  it('shows the number of bytes that the service skipped', () => {
     const log = new LogText();
     log.skip(1234);
     expect(log.toString()).toContain('1234 bytes');
   });
 
-  it('keeps the end and counts what it dropped', () => {
+  it('keeps the end and counts the dropped lines', () => {
     const log = new LogText();
     for (let i = 0; i < MAX_LINES + 1000; i += 1) {
       log.push(`line ${i}\n`);
@@ -39,7 +39,7 @@ describe('a log', () => {
     expect(lines.pop()).toBe(`line ${MAX_LINES + 999}`);
   });
 
-  it('keeps finished blocks as they are', () => {
+  it('reuses finished blocks', () => {
     const log = new LogText();
     log.push('x\n'.repeat(250));
     const [first] = log.blocks();

@@ -6,7 +6,7 @@ import { at, job, quota, settle, status, Wire } from './builders';
 const A = 'a'.repeat(26);
 const B = 'b'.repeat(26);
 
-/** A pool of which the test decides what it answers. */
+/** Pool whose answers are set by the test. */
 class Pool {
   jobs: IJob[] = [job({ id: A })];
   down = false;
@@ -64,14 +64,14 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-describe('the list', () => {
-  it('is loaded once the stream is open, and is live', () => {
+describe('the list of jobs', () => {
+  it('is loaded after the stream is open', () => {
     expect(model.jobs.map(one => one.id)).toEqual([A]);
     expect(model.connection).toEqual({ state: 'live', text: '' });
     expect(pool.asked[0]).toBe('events null');
   });
 
-  it('follows events, newest first, and tells each change of state once', async () => {
+  it('follows events, newest first, and emits each state change once', async () => {
     const told: string[] = [];
     const follow = (_: unknown, change: { job: IJob; previous: IJob | null }) =>
       told.push(`${change.previous?.state ?? 'new'} -> ${change.job.state}`);
@@ -84,7 +84,7 @@ describe('the list', () => {
     expect(told).toEqual(['new -> queued', 'queued -> running']);
   });
 
-  it('reaches the widgets once for many events', async () => {
+  it('updates the widgets once for many events', async () => {
     let changes = 0;
     const onChanged = () => (changes += 1);
     model.changed.connect(onChanged);
@@ -95,7 +95,7 @@ describe('the list', () => {
     expect(changes).toBe(1);
   });
 
-  it('forgets a deleted job, and loads anew on reset', async () => {
+  it('removes a deleted job and reloads on reset', async () => {
     pool.wire.event('deleted', { id: A }, 1);
     await settle(100);
     expect(model.jobs).toEqual([]);
@@ -104,7 +104,7 @@ describe('the list', () => {
     expect(model.jobs.map(one => one.id)).toEqual([A]);
   });
 
-  it("shows other people's jobs only when all are asked for", async () => {
+  it('shows jobs of all users only in scope "all"', async () => {
     pool.wire.event('job', job({ id: B, user: 'joe' }), 1);
     await settle(100);
     expect(model.jobs.map(one => one.id)).toEqual([A]);
@@ -114,7 +114,7 @@ describe('the list', () => {
     expect(pool.asked).toContain('jobs true');
   });
 
-  it('takes the sentence of the pool from its event', async () => {
+  it('takes the pool status from its event', async () => {
     pool.wire.event('pool', { text: '8 of 8 GPUs work.', running: 2 }, 1);
     await settle(100);
     expect(model.status).toMatchObject({ text: '8 of 8 GPUs work.', simulated: true });
@@ -122,7 +122,7 @@ describe('the list', () => {
 });
 
 describe('an outage', () => {
-  it('is said with the words of the service, and ends by itself', async () => {
+  it('is shown with the message of the service and ends without a reload', async () => {
     pool.down = true;
     pool.wire.end();
     await settle(1000);
@@ -140,7 +140,7 @@ describe('an outage', () => {
 });
 
 describe('a server without the server extension', () => {
-  it('is said once and not asked for ever', async () => {
+  it('is reported once and not retried', async () => {
     model.dispose();
     pool.asked = [];
     const missing = new ApiError(404, NO_EXTENSION, 'This server has no extension.');
@@ -158,7 +158,7 @@ describe('a server without the server extension', () => {
 });
 
 describe('a single job', () => {
-  it('that is not in the list is asked for once', async () => {
+  it('outside the list is requested once', async () => {
     pool.jobs.push(job({ id: B, user: 'joe' }));
     expect(model.known(B)).toBe('loading');
     expect(model.known(B)).toBe('loading');
@@ -167,26 +167,26 @@ describe('a single job', () => {
     expect(pool.asked.filter(what => what === `job ${B}`)).toHaveLength(1);
   });
 
-  it('that may not be seen is hidden, and not asked for again', async () => {
+  it('that is not visible is hidden and not requested again', async () => {
     model.known(B);
     await settle(100);
     expect(model.known(B)).toBe('hidden');
     expect(pool.asked.filter(what => what === `job ${B}`)).toHaveLength(1);
   });
 
-  it('keeps what an event told while an action was answered', async () => {
+  it('keeps an event that arrives before the answer of an action', async () => {
     const acting = model.act(A, 'pause');
     model.accept(job({ id: A, state: 'paused' }));
     await acting;
     expect(model.job(A)!.state).toBe('paused');
   });
 
-  it('takes the answer of an action where no event was faster', async () => {
+  it('takes the answer of an action if no event was earlier', async () => {
     await model.act(A, 'pause');
     expect(model.job(A)!.state).toBe('pausing');
   });
 
-  it('has what it was given by a change, unless an event was faster', async () => {
+  it('takes the answer of a change if no event was earlier', async () => {
     await model.fill(A, 'change', { priority: 80 });
     expect(model.job(A)!.priority).toBe(80);
     const changing = model.fill(A, 'change', { priority: 90 });

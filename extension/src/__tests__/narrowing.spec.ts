@@ -1,7 +1,7 @@
 import { countCleared, EVERYTHING, grouped, narrowed } from '../narrowing';
 import { job } from './builders';
 
-describe('narrowing of the list', () => {
+describe('the filter of the list', () => {
   const runs = job({ id: 'runs', name: 'resnet-lr', user: 'susan', state: 'running' });
   const failed = job({
     id: 'fell',
@@ -16,20 +16,20 @@ describe('narrowing of the list', () => {
   const ids = (by: object): string[] =>
     narrowed(all, { ...EVERYTHING, ...by }).map(each => each.id);
 
-  it('finds all words in name, id, user, project and labels, in whatever case', () => {
+  it('finds all words in name, id, user, project and labels, ignoring case', () => {
     expect(ids({ search: '' })).toEqual(['runs', 'fell']);
     expect(ids({ search: 'ABLA paper' })).toEqual(['fell']);
     expect(ids({ search: ' susan  lr ' })).toEqual(['runs']);
     expect(ids({ search: 'susan paper' })).toEqual([]);
   });
 
-  it('narrows to groups of states', () => {
+  it('selects groups of states', () => {
     expect(ids({ states: 'live' })).toEqual(['runs']);
     expect(ids({ states: 'ended' })).toEqual(['fell']);
     expect(ids({ states: 'failed' })).toEqual(['fell']);
   });
 
-  it('clears away what had ended by then, and counts it', () => {
+  it('hides cleared jobs and counts them', () => {
     const at = Date.parse('2026-11-22T10:00:00Z');
     expect(ids({ clearedAt: at })).toEqual(['runs']);
     expect(ids({ clearedAt: at - 1 })).toEqual(['runs', 'fell']);
@@ -38,11 +38,11 @@ describe('narrowing of the list', () => {
   });
 });
 
-describe('folding of what was sent several times', () => {
+describe('groups of equal jobs', () => {
   const sent = (id: string, more: object): ReturnType<typeof job> =>
     job({ id, name: 'train', user: 'susan', ...more });
 
-  it('shows the newest, with earlier ended ones below it', () => {
+  it('show the newest job with earlier ended jobs below', () => {
     const [now, again, first] = [
       sent('c', { state: 'running' }),
       sent('b', { state: 'failed' }),
@@ -51,7 +51,7 @@ describe('folding of what was sent several times', () => {
     expect(grouped([now, again, first])).toEqual([{ job: now, earlier: [again, first] }]);
   });
 
-  it('never folds what has not ended, nor jobs of somebody else', () => {
+  it('exclude jobs that have not ended and jobs of another user', () => {
     const jobs = [
       sent('c', { state: 'running' }),
       sent('b', { state: 'queued' }),

@@ -11,7 +11,7 @@ jest.mock('@jupyterlab/apputils', () => {
   return { Notification: { success: tell, info: tell, error: tell } };
 });
 
-/** What Notices asks of the list of jobs. */
+/** The part of the job list that `Notices` uses. */
 class ListedJobs {
   readonly jobChanged = new Signal<this, IJobChange>(this);
   readonly changed = new Signal<this, void>(this);
@@ -42,14 +42,14 @@ describe('Notices', () => {
     mockTold.length = 0;
   });
 
-  it('tell the end of a job once, whatever changes of it afterwards', () => {
+  it('report the end of a job once', () => {
     const jobs = page(new StateDB());
     jobs.jobChanged.emit({ job: ENDED, previous: RUNNING });
     jobs.jobChanged.emit({ job: { ...ENDED, name: 'renamed' }, previous: ENDED });
     expect(mockTold).toEqual([expect.stringContaining('“train” has succeeded after')]);
   });
 
-  it('do not tell an end again that was told just before the page was closed', async () => {
+  it('do not repeat an end after the page was reopened', async () => {
     localStorage.setItem('@benchpool/lab:seen:/user/nora/', '1');
     page(new StateDB()).jobChanged.emit({ job: ENDED, previous: RUNNING });
     mockTold.length = 0;
@@ -60,7 +60,7 @@ describe('Notices', () => {
     expect(mockTold).toEqual([]);
   });
 
-  it('tell what ended while no page was open', async () => {
+  it('report jobs that ended while no page was open', async () => {
     localStorage.setItem('@benchpool/lab:seen:/user/nora/', '1');
     const opened = page(new StateDB());
     opened.mine = [ENDED];
@@ -69,7 +69,7 @@ describe('Notices', () => {
     expect(mockTold).toEqual(['While you were away: “train” has succeeded.']);
   });
 
-  it('tell of a sweep once, when the last of its trials has ended', async () => {
+  it('report a sweep once, after its last trial', async () => {
     const jobs = page(new StateDB());
     const trial = (id: string, number: number): IJob => ({
       ...RUNNING,

@@ -23,8 +23,8 @@ function curve(name: string, steps: number[], values: (number | null)[]): ICurve
 }
 const run = (id: string, ...curves: ICurve[]) => ({ id, label: `lr ${id}`, curves });
 
-describe('curves of several runs', () => {
-  it('lie over one another on one scale', () => {
+describe('overlaid curves', () => {
+  it('share one scale', () => {
     const [loss, ...others] = overlays([
       run('a', curve('loss', [0, 10], [4, 2])),
       run('b', curve('loss', [0, 20], [4, 0]), curve('only', [0], [1]))
@@ -32,7 +32,8 @@ describe('curves of several runs', () => {
     expect(others).toEqual([]);
     expect([loss!.begin, loss!.end]).toEqual(['0', '20']);
     const ends = loss!.lines.map(line => line.stretches[0]!.split(' ').map(at => at.split(',')));
-    // They begin at the same place; after half of the steps the first is where the second was.
+    // Both start at the same point. At half of its steps, the second run is where the first run
+    // ends.
     expect(ends[0]![0]).toEqual(ends[1]![0]);
     const [first, second] = ends.map(points => points[1]!.map(Number));
     expect(first![0]! - 40).toBeCloseTo((second![0]! - 40) / 2, 0);
@@ -40,7 +41,7 @@ describe('curves of several runs', () => {
     expect(loss!.words).toBe('2 runs: lr a 2 at step 10; lr b 0 at step 20.');
   });
 
-  it('keep their places in all pictures, and gaps where there is no number', () => {
+  it('keep their line style in each chart and have gaps', () => {
     const found = overlays([
       run('a', curve('loss', [0], [1])),
       run('b', curve('loss', [0, 1, 2, 3], [1, null, 1, 2]), curve('acc', [0], [1])),
@@ -54,7 +55,7 @@ describe('curves of several runs', () => {
     expect(found[0]!.lines[1]!.stretches).toHaveLength(1);
   });
 
-  it('are those of trials, of tasks, or of what was sent again', () => {
+  it('show trials, tasks or repeated jobs', () => {
     const row = { number: 4, job: 'j', parameters: { lr: 0.1, array_task_id: 9 } };
     const sweep = (array: boolean) =>
       ({ plan: { array }, trials: [row, { ...row, job: null }] }) as unknown as ISweep;

@@ -10,7 +10,7 @@ function offered(name: string, tagged: boolean): IOfferedParameter {
 const OFFERED = [offered('lr', true), offered('seed', false), offered('steps', false)];
 
 describe('parameters in the dialog', () => {
-  it('are those of the tagged cell, and those that were given and are none any more', () => {
+  it('are those of the tagged cell and former ones with a value', () => {
     const fields = mainFields(OFFERED, { lr: '2', old: '3', gone: '' });
     expect(fields.map(({ name, offered: there }) => [name, there])).toEqual([
       ['lr', true],
@@ -18,15 +18,15 @@ describe('parameters in the dialog', () => {
     ]);
   });
 
-  it('are constants too, in their order', () => {
+  it('include constants in their order', () => {
     expect(constantFields(OFFERED).map(({ name }) => name)).toEqual(['seed', 'steps']);
   });
 
-  it('keep their default where nothing is typed', () => {
+  it('keep their default if the field is empty', () => {
     expect(given({ lr: '', steps: '3' })).toEqual({ steps: '3' });
   });
 
-  it('are sent with cells and notebooks, not with scripts, and are not remembered', () => {
+  it('are sent with cells and notebooks only and are not remembered', () => {
     const draft = { ...begin('cells', null), parameters: { lr: '2' } };
     const subject = { path: 'a.ipynb', kernelName: null, kernelId: null, cells: [] };
     expect(toRequest(subject, draft).parameters).toEqual({ lr: '2' });
@@ -34,7 +34,7 @@ describe('parameters in the dialog', () => {
     expect(remember(draft)).not.toHaveProperty('parameters');
   });
 
-  it('are those of the job when it is sent again', () => {
+  it('are restored when a job is sent again', () => {
     const submission = {
       entry: { kind: 'notebook' },
       parameters: { lr: 0.5, name: 'a', deep: true, limit: null, sizes: [1, 2] }

@@ -2,7 +2,10 @@ import * as examples from '../../../tests/phrases.json';
 import { readSeconds, writtenSeconds } from '../durations';
 import * as phrases from '../phrases';
 
-/** The examples that Python is held to as well: arguments first, the words last. */
+/**
+ * Functions under test by group of examples: arguments first, the text last. Python passes the same
+ * examples.
+ */
 const SAYS = {
   counts: phrases.count,
   gpus: phrases.gpusOfJob,
@@ -24,21 +27,21 @@ const GROUPS = examples as unknown as Record<string, unknown[][]>;
 
 describe.each(Object.keys(SAYS))('%s', group => {
   it.each(GROUPS[group]!.map(row => [row.slice(0, -1), row[row.length - 1]] as const))(
-    '%j reads %j',
+    '%j returns %j',
     (given, words) => {
       expect(SAYS[group]!(...given)).toBe(words);
     }
   );
 });
 
-describe('words', () => {
-  it('are there for every state and every end', () => {
+describe('phrases', () => {
+  it('exist for each state and each end', () => {
     expect(phrases.STATES).toEqual(examples.states);
     expect(phrases.ENDS).toEqual(examples.ends);
   });
 
-  it('are all held to the examples', () => {
-    // GPUs are shown by the pages alone.
+  it('are tested by each group of examples', () => {
+    // Only the pages show GPU states.
     const known = ['about', 'states', 'ends', 'gpu_states', ...Object.keys(SAYS)];
     expect(
       Object.keys(examples).filter(group => group !== 'default' && !known.includes(group))

@@ -3,20 +3,20 @@ import { IF_HANGING, keptRetries, retriesIn, retriesOf } from '../retries';
 
 const NONE = { retries: '', retryOn: '', ifHanging: '' as const };
 
-describe('what is done with a job that hangs', () => {
-  it('is what the site does where nothing is chosen', () => {
+describe('the action for a hanging job', () => {
+  it('is the site default if none is selected', () => {
     expect(retriesOf(NONE)).toEqual({});
     expect(IF_HANGING[0]).toEqual({ value: '', words: 'as the site does' });
   });
 
-  it('is asked for in the words of the terminal', () => {
+  it('is sent with its command-line value', () => {
     const subject = { path: 'a.py', kernelName: null, kernelId: null, cells: null };
     const draft = { ...begin('script', null), ifHanging: 'requeue' as const };
     expect(toRequest(subject, draft)).toMatchObject({ if_hanging: 'requeue' });
     expect(toRequest(subject, begin('script', null))).not.toHaveProperty('if_hanging');
   });
 
-  it('is kept for the next time, and what is none is left out', () => {
+  it('is remembered, and invalid values are ignored', () => {
     const kept = remember({ ...begin('script', null), ifHanging: 'tell', retries: '2' });
     expect(kept).toMatchObject({ ifHanging: 'tell', retries: '2' });
     expect(begin('script', kept).ifHanging).toBe('tell');

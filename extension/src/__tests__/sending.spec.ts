@@ -42,7 +42,7 @@ beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
 describe('sending', () => {
-  it('makes one job of a double click', async () => {
+  it('creates one job for a double click', async () => {
     const { sending, keys } = setup();
     const [first, second] = await Promise.all([sending.send(), sending.send()]);
     expect(first).toBe(second);
@@ -50,7 +50,7 @@ describe('sending', () => {
     expect(keys).toEqual(['key-1']);
   });
 
-  it('keeps its key after a lost answer, and takes another after a refusal', async () => {
+  it('keeps its key after a lost answer and renews it after a rejection', async () => {
     const { sending, keys, answers } = setup();
     answers.push(LOST, REFUSED);
     await sending.send();
@@ -59,7 +59,7 @@ describe('sending', () => {
     expect(keys).toEqual(['key-1', 'key-1', 'key-2']);
   });
 
-  it('says why it was refused, until the answers change', async () => {
+  it('shows the rejection until the answers change', async () => {
     const { sending, answers } = setup();
     answers.push(REFUSED);
     expect(await sending.send()).toBeNull();
@@ -71,7 +71,7 @@ describe('sending', () => {
 });
 
 describe('preparing', () => {
-  it('waits until the answers rest, and asks once', async () => {
+  it('waits for a pause in the input and sends one request', async () => {
     const { sending, prepared } = setup();
     sending.update({ gpus: 2 });
     sending.update({ gpus: 3 });
@@ -81,11 +81,11 @@ describe('preparing', () => {
     expect(prepared.map(request => request.gpus)).toEqual([3]);
   });
 
-  it('may be overtaken: Send needs no answer that is not there yet', () => {
+  it('is not required before sending', () => {
     expect(setup().sending.ready).toBe(true);
   });
 
-  it('stops Send where the answer is known to be no', async () => {
+  it('disables Send after a known error', async () => {
     const problem = { level: 'error' as const, text: 'no file', cell: null, line: null };
     const { sending } = setup({ problems: [problem] });
     await sending.prepare();
@@ -94,7 +94,7 @@ describe('preparing', () => {
     expect(sending.ready).toBe(true);
   });
 
-  it('asks nothing for answers with a fault', async () => {
+  it('sends no request for invalid answers', async () => {
     const { sending, prepared } = setup();
     sending.update({ gpus: NaN });
     await settle(REST_MS);

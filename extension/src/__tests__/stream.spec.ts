@@ -4,8 +4,8 @@ import { settle, Wire } from './builders';
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
-describe('following a stream', () => {
-  it('opens anew after its end and goes on after the last id', async () => {
+describe('a followed stream', () => {
+  it('reconnects after its end and continues after the last id', async () => {
     const wires = [new Wire(), new Wire()];
     const asked: (string | null)[] = [];
     const seen: string[] = [];
@@ -26,7 +26,7 @@ describe('following a stream', () => {
     stop.abort();
   });
 
-  it('waits longer after each failure in a row, and at once no more when stopped', async () => {
+  it('waits longer after each failure and stops at once when aborted', async () => {
     let opened = 0;
     const failures: string[] = [];
     const stop = new AbortController();
@@ -49,7 +49,7 @@ describe('following a stream', () => {
     expect(failures).toEqual(['no 1', 'no 2', 'no 3']);
   });
 
-  it('takes a silent connection for a dead one', async () => {
+  it('is reopened after a silent period', async () => {
     const signals: AbortSignal[] = [];
     const stop = new AbortController();
     void follow({
@@ -64,7 +64,7 @@ describe('following a stream', () => {
     stop.abort();
   });
 
-  it('gives the same events however its bytes are cut into pieces', async () => {
+  it('yields the same events for all chunk sizes', async () => {
     const bytes = new TextEncoder().encode(
       ': beat\n\nid: 7\nevent: job\ndata: {"a":"é"}\n\ndata: two\ndata: lines\n\nevent: x\n\nid: 9\r\ndata:no space\r\n\r\n\n'
     );
@@ -93,7 +93,7 @@ describe('following a stream', () => {
     }
   });
 
-  it('keeps the last id through events that have none', async () => {
+  it('keeps the last id across events without an id', async () => {
     const wire = new Wire();
     const asked: (string | null)[] = [];
     const stop = new AbortController();
@@ -112,7 +112,7 @@ describe('following a stream', () => {
     expect(asked).toEqual(['3', '4']);
   });
 
-  it('ends when the reader wants no more', async () => {
+  it('ends when a callback returns false', async () => {
     const wire = new Wire();
     const following = follow({
       open: () => Promise.resolve(wire.response),

@@ -6,13 +6,13 @@ const one = (name: string, values: string): typeof NO_SWEEP => ({
 });
 
 describe('a sweep in the dialog', () => {
-  it('is none where no values are typed', () => {
+  it('is absent if no values are typed', () => {
     expect(sweepOf(NO_SWEEP)).toEqual({});
     expect(isSwept(one(' ', ''))).toBe(false);
     expect(faultOfSweep({ ...NO_SWEEP, trials: 'x' })).toBeNull();
   });
 
-  it('is asked for by name and values, with what is enough', () => {
+  it('is sent with names, values and stop conditions', () => {
     const draft = {
       ...one('lr', ' 0.1, 0.01 '),
       metric: 'loss',
@@ -33,7 +33,7 @@ describe('a sweep in the dialog', () => {
     expect(faultOfSweep(draft)).toBeNull();
   });
 
-  it('is an array by its task numbers alone', () => {
+  it('is an array if only task numbers are given', () => {
     const array = { ...NO_SWEEP, array: ' 0-31%4 ', trialHours: '2' };
     expect([isSwept(array), faultOfSweep(array)]).toEqual([true, null]);
     expect(sweepOf(array).sweep).toMatchObject({ array: '0-31%4', values: {}, trial_hours: 2 });
@@ -52,7 +52,7 @@ describe('a sweep in the dialog', () => {
     ],
     [{ ...one('lr', '1'), trials: '1.5' }, 'Trials: a whole number above 0, or empty.'],
     [{ ...one('lr', '1'), gpuHours: '-1' }, 'GPU-hours: a number above 0, or empty.']
-  ])('says what is wrong with it', (draft, words) => {
+  ])('reports faults', (draft, words) => {
     expect(faultOfSweep(draft)).toBe(words);
   });
 });

@@ -17,7 +17,7 @@ const sweep = (trials: ITrialRow[], array = false): ISweep =>
   ({ name: 'rates', plan: { metric: 'loss', array }, trials }) as ISweep;
 
 describe('trials of a sweep', () => {
-  it('stand as one entry, where the newest of them stands', () => {
+  it('form one entry at the position of the newest trial', () => {
     const trial = (id: string, number: number): ReturnType<typeof job> =>
       job({
         id,
@@ -39,7 +39,7 @@ describe('trials of a sweep', () => {
     expect(found.find(isSweep)!.trials.map(one => one.id)).toEqual(['b', 'a']);
   });
 
-  it('are told by values, figure and state', () => {
+  it('show values, metric and state', () => {
     expect(trialWords(sweep([]), row({ value: 0.25, step: 40 }))).toBe(
       'lr 0.01, seed 2: loss 0.25 at step 40'
     );
@@ -50,7 +50,7 @@ describe('trials of a sweep', () => {
     );
   });
 
-  it('are counted before they are ended', () => {
+  it('are counted before they are stopped', () => {
     expect(stopWords(sweep([row({}), row({ state: 'done' })]))).toBe(
       'No further trial begins, and 1 trial under way ends: what it saved and reported stays.'
     );
@@ -60,7 +60,7 @@ describe('trials of a sweep', () => {
     expect(stopWords(sweep([row({ state: 'done' })]))).toBe('No further trial begins.');
   });
 
-  it('are tasks with their own numbers in an array', () => {
+  it('are numbered as tasks in an array', () => {
     const task = row({ number: 2, parameters: { array_task_id: 7 } });
     const array = sweep([task], true);
     expect([numberOf(array, task), trialWords(array, task)]).toEqual(['7', '']);

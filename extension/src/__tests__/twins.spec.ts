@@ -5,8 +5,8 @@ import { jobCommand } from '../twins';
 
 const ID = '7k2mqqqqqqqqqqqqqqqqqqqqqq';
 
-describe('what to type in a terminal for the same', () => {
-  it('is there for each button of a row that has a verb', () => {
+describe('the equivalent terminal command', () => {
+  it('exists for each row button with a verb', () => {
     expect(jobCommand('pause', ID)).toBe('benchpool pause 7k2mqqqq');
     expect(jobCommand('resume', ID)).toBe('benchpool resume 7k2mqqqq');
     expect(jobCommand('cancel', ID)).toBe('benchpool cancel 7k2mqqqq');
@@ -14,7 +14,7 @@ describe('what to type in a terminal for the same', () => {
     expect(jobCommand('look', ID)).toBe('');
   });
 
-  it('has the options of what is filled in, as the terminal takes them', () => {
+  it('contains the options of the filled-in fields', () => {
     const filled = { gpus: 2, time_limit_s: '90 min', gpu_models: 'H100, A100', project: 'a b' };
     expect(jobCommand('change', ID, optionsOf(CHANGE, asked(CHANGE, filled)))).toBe(
       "benchpool change 7k2mqqqq --gpus 2 --time-limit 1h30m --project 'a b' --gpu-model " +

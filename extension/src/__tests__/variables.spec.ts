@@ -2,14 +2,14 @@ import { begin, faults, remember, toRequest } from '../draft';
 import { keptVariables, variablesLine, variablesOf } from '../variables';
 
 describe('variables of a job', () => {
-  it('are read as a shell reads them, and written so that they are read as the same', () => {
+  it('are parsed like in a shell and written in the same format', () => {
     const read = { A: '1', B: 'two words', EMPTY: '', Q: "it's" };
     expect(variablesOf(`A=1 B="two words" EMPTY= Q='it'"'"'s'`)).toEqual(read);
     expect(variablesOf(variablesLine(read))).toEqual(read);
     expect(variablesOf('  ')).toEqual({});
   });
 
-  it('that are none are a fault, and so are amounts that are no number', () => {
+  it('are rejected if invalid, like amounts that are not numbers', () => {
     for (const env of ['A', '1A=2', 'A="open', '=x']) {
       expect(faults({ ...begin('cells', null), env }).env).toMatch(/NAME=VALUE/);
     }
@@ -18,7 +18,7 @@ describe('variables of a job', () => {
     expect(amounts.memory).toMatch(/from 0 to 1000000,/);
   });
 
-  it('stay in the notebook for the next time, but none that names a secret', () => {
+  it('are remembered in the notebook, except for secrets', () => {
     const line = 'SEED=1 WANDB_API_KEY=abc HF_TOKEN=def my_password=x';
     expect(keptVariables(line)).toBe('SEED=1');
     const draft = { ...begin('cells', null), env: line, cpus: '2', memory: '1.5' };

@@ -13,7 +13,7 @@ afterEach(() => {
 });
 
 describe('a hidden page', () => {
-  it('lets go of its stream after a while, and goes on where it was', async () => {
+  it('closes its stream after a delay and continues after the last id', async () => {
     const stop = new AbortController();
     const wires: Wire[] = [];
     const asked: (string | null)[] = [];
@@ -42,7 +42,7 @@ describe('a hidden page', () => {
     stop.abort();
   });
 
-  it('that comes back soon keeps its stream', async () => {
+  it('keeps its stream if it is shown again soon', async () => {
     const stop = new AbortController();
     let opened = 0;
     followWhileVisible({
@@ -61,7 +61,7 @@ describe('a hidden page', () => {
     stop.abort();
   });
 
-  it('does not begin again what has ended by itself', async () => {
+  it('does not reopen a stream that has ended', async () => {
     let opened = 0;
     const wire = new Wire();
     followWhileVisible({

@@ -12,8 +12,8 @@ const WISH: IWish = {
   decides: false
 };
 
-describe('a wish to belong to a project', () => {
-  it('says to its maker who decides, or why it was declined', () => {
+describe('an access request', () => {
+  it('shows its requester the deciding users or the reason of the decline', () => {
     expect(wishText(WISH)).toBe(
       'You asked to belong to project vision: its leads or an administrator decide.'
     );
@@ -22,7 +22,7 @@ describe('a wish to belong to a project', () => {
     );
   });
 
-  it('says to a lead who asks, and why', () => {
+  it('shows a project lead the requester and the reason', () => {
     expect(wishText({ ...WISH, decides: true })).toBe(
       'joe asks to belong to project vision: for the paper'
     );
@@ -31,7 +31,7 @@ describe('a wish to belong to a project', () => {
     );
   });
 
-  it('has the command of the table beside it', () => {
+  it('has a terminal command', () => {
     expect(accessCommand('add_member', { project: 'vision', user: 'ann lee' })).toBe(
       "benchpool access add vision 'ann lee'"
     );
@@ -40,7 +40,7 @@ describe('a wish to belong to a project', () => {
     );
   });
 
-  it('is gone from the list when it was granted, and a refusal is thrown', async () => {
+  it('leaves the list when granted, and a rejection is thrown', async () => {
     let there = [{ ...WISH, decides: true }];
     const asked: [AccessAction, object][] = [];
     const wishes = new Wishes({

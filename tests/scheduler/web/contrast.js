@@ -1,4 +1,5 @@
-// Returns [texts whose contrast with their ground is below 4.5, luminance of the page's ground].
+// Return [texts whose contrast with their background is below 4.5, luminance of the page
+// background].
 () => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {

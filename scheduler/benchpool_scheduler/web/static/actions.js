@@ -1,4 +1,4 @@
-// Sends the forms of the page in place. Without scripts the same forms load the same pages.
+// Submit the forms of the page in place. Without scripts the same forms load the same pages.
 import { load } from "./live.js";
 import { say } from "./speech.js";
 
@@ -37,11 +37,14 @@ async function send(form, page) {
   say(message);
   fade(document.querySelector("#flash .notice"));
   const at = document.activeElement;
-  // What lies in a sheet that was closed just now still has the focus, and loses it later.
+  // A field in a sheet that was just closed keeps the focus and loses it later.
   if (at === null || at === document.body || !at.checkVisibility()) home()?.focus();
 }
 
-/** Where the focus goes when the pressed button is no longer there: the job's other button, else its name. */
+/**
+ * Return a function that finds the focus target after a button is gone: another button of the job,
+ * else its name.
+ */
 function focusHome(form) {
   const row = form.closest("[data-key][data-state]");
   const key = row?.dataset.key;
@@ -62,7 +65,7 @@ function tell(words, bad) {
   if (!bad) fade(line);
 }
 
-/** Take a message away after a while, unless the reader is at it. */
+/** Remove a message after a delay, unless it is hovered or focused. */
 function fade(line) {
   setTimeout(() => {
     if (line?.matches(":hover, :focus-within")) fade(line);
@@ -70,7 +73,7 @@ function fade(line) {
   }, SHOWN_MS);
 }
 
-/** An opened sheet takes the focus to what is to be filled in. */
+/** Focus the first field of an opened sheet. */
 function focusFirst(event) {
   if (event.target.matches("details.ask[open]")) event.target.querySelector("input:enabled")?.focus();
 }

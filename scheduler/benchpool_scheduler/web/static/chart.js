@@ -1,11 +1,11 @@
-// Draws the table of a figure as lines over time, with uPlot. The table is the truth: it is read
-// again whenever the page was brought up to date, and without scripts it is all that there is.
+// Line charts of the tables in figures, drawn with uPlot. The table is the source: it is read after
+// each page update, and without scripts only the table is shown.
 import { SHOWN } from "./live.js";
 
 const HEIGHT = 180;
 const drawn = new WeakMap();
 
-/** Draw every `figure[data-chart]`: rows have `data-at` in seconds, cells `data-value`. */
+/** Draw each `figure[data-chart]`. Rows have `data-at` in seconds, cells `data-value`. */
 export function drawCharts() {
   const all = () => document.querySelectorAll("figure[data-chart]").forEach(draw);
   document.addEventListener(SHOWN, all);
@@ -29,7 +29,7 @@ function draw(figure) {
   }
 }
 
-/** Keys that move the cursor over a chart: from which point to which, of so many. */
+/** Keys that move the cursor of a chart: functions of the current and the last index. */
 const STEPS = {
   ArrowLeft: (at) => at - 1,
   ArrowRight: (at) => at + 1,
@@ -39,7 +39,7 @@ const STEPS = {
   End: (_, last) => last,
 };
 
-/** Move the cursor, and write what stands there into the figure's live region. */
+/** Move the cursor and write its values into the live region of the figure. */
 function readAloud(figure, event) {
   const step = STEPS[event.key];
   const chart = drawn.get(figure);
@@ -65,7 +65,7 @@ function fit(figure) {
   drawn.get(figure)?.setSize({ width: figure.clientWidth, height: HEIGHT });
 }
 
-/** @returns {(number | null)[][]} times, and the values of each series; a gap stays a gap */
+/** @returns {(number | null)[][]} times, then the values of each series; a gap is null */
 function read(figure) {
   const rows = [...figure.querySelectorAll("tr[data-at]")].sort((one, other) => one.dataset.at - other.dataset.at);
   const value = (cell) => (cell.dataset.value === "" ? null : Number(cell.dataset.value));
@@ -93,7 +93,9 @@ function options(figure) {
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
-/** @param {number} seconds a day at its begin, else the time of day; in the reader's zone */
+/**
+ * @param {number} seconds midnight as a date, other times as a time of day, in the reader's zone
+ */
 function when(seconds) {
   const at = new Date(seconds * 1000);
   return (at.getHours() === 0 && at.getMinutes() === 0 ? day : hour).format(at);

@@ -1,5 +1,5 @@
-// Says beside a form of settings what it would change, while it is filled in. Without scripts the
-// form is saved the same way, and says what is wrong on the page that it leads to.
+// Preview of changes beside a settings form while it is filled in. Without scripts the form is
+// saved in the same way, and the next page shows its faults.
 import { load } from "./live.js";
 import { paintTimes } from "./times.js";
 
@@ -30,13 +30,13 @@ async function preview() {
   }
 }
 
-/** Nothing to change is nothing to save. */
+/** Disable Save without changes or with faults. */
 function settle() {
   const plan = document.getElementById("plan");
   save.disabled = plan.dataset.count === "0" || plan.dataset.wrong !== undefined;
 }
 
-/** What is as it was is not sent: a pool of many people has more fields than a request may have. */
+/** Omit unchanged fields: a pool with many users has more fields than a request may have. */
 form.addEventListener("formdata", ({ formData }) => {
   for (const field of form.elements) {
     const was = field.dataset.was ?? field.defaultValue;

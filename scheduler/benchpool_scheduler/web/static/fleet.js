@@ -1,4 +1,4 @@
-// What page.js does, and the charts.
+// Import page.js and the charts.
 import "./page.js";
 import { drawCharts } from "./chart.js";
 

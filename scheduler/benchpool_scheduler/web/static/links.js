@@ -1,9 +1,9 @@
-// Copies the address of what stands beside a button, so that it can be pasted into a chat.
+// Buttons that copy the address of an element, for use in a chat.
 import { say } from "./speech.js";
 
 const TOLD_MS = 2500;
 
-/** Buttons to copy stand only where they can work. */
+/** Show the copy buttons only where copying works. */
 export function copyLinks() {
   document.documentElement.dataset.scripts = "";
   document.addEventListener("click", async (event) => {
@@ -20,7 +20,7 @@ export function copyLinks() {
   });
 }
 
-/** Without HTTPS browsers offer no clipboard, but copy what is selected. */
+/** Copy a text. Without HTTPS browsers offer no clipboard API, but copy the selection. */
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,19 +1,19 @@
-// Listens to the service's events and asks for the page again when something changed: the server
-// alone decides what the reader sees and how it is worded.
+// Reload the page after events of the service. Only the server decides the visible content and its
+// texts.
 import { morph } from "./morph.js";
 import { say, spoken, stateChanges } from "./speech.js";
 import { Stream } from "./stream.js";
 import { paintTimes } from "./times.js";
 
-/** Sent to the document whenever the page was brought up to date. */
+/** Document event after each page update. */
 export const SHOWN = "benchpool-shown";
 
 const PAUSE_MS = 800;
-/** A page that takes long to make is asked for less often: at most this part of the time. */
+/** Maximum share of time spent on page reloads, so that slow pages are requested less often. */
 const SHARE = 1 / 8;
 const STALE_MS = 60_000;
 
-/** Load a page as a document; scripts in it do not run. */
+/** Load a page as a document. Its scripts do not run. */
 export function load(method, url, body = null) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -33,7 +33,7 @@ class Page {
   #loading = false;
   #again = false;
 
-  /** Ask for the page soon; several wishes become one. */
+  /** Schedule a reload. Several calls result in one reload. */
   soon() {
     if (document.hidden) {
       this.#again = true;
@@ -68,7 +68,9 @@ class Page {
     }
   }
 
-  /** Bring the page to `wanted`; a message of an earlier action stays unless a new one comes. */
+  /**
+   * Update the page to `wanted`. The message of an earlier action stays unless a new one arrives.
+   */
   show(wanted, { flash }) {
     const main = wanted?.getElementById("main");
     if (!main) return;

@@ -1,4 +1,4 @@
-// Follows the log of the job's page; stops scrolling along when the reader scrolls up.
+// Follow the log on the job page. Scrolling stops when the reader scrolls up.
 import { LogText } from "./logtext.js";
 import { Stream } from "./stream.js";
 
@@ -7,7 +7,7 @@ const NEAR_END = 24;
 
 let follower = null;
 
-/** Follow the log that the page shows; another attempt's log takes the place of the one before. */
+/** Follow the shown log. It replaces the log of another attempt. */
 export function followLog() {
   const box = document.getElementById("log");
   if (box === (follower?.box ?? null)) return;
@@ -71,7 +71,7 @@ class Follower {
     if (follows) box.scrollTop = box.scrollHeight;
   }
 
-  /** The page itself says what follows a log that is complete, as soon as it knows. */
+  /** Show a state text, unless the page shows the state of a complete log. */
   say(words) {
     const state = document.getElementById("logstate");
     if (state.dataset.ended === undefined) state.textContent = words;

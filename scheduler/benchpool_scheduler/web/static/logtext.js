@@ -1,5 +1,5 @@
-// Log bytes as text: terminal control is dropped, a carriage return starts its line again. The same
-// as log_text.py; here the text comes in pieces, so what is not finished yet is kept back.
+// Log bytes as text: control sequences are dropped, and a carriage return restarts its line. Same
+// rules as log_text.py. Here the text arrives in chunks, so an incomplete sequence is held back.
 
 const CONTROL = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?/g;
 const OTHER = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
@@ -9,12 +9,12 @@ export class LogText {
   #held = "";
   #line = "";
 
-  /** @param {string} last the unfinished line that is shown already */
+  /** @param {string} last unfinished line that is already shown */
   constructor(last) {
     this.#line = last;
   }
 
-  /** Take a piece; return whole lines to add and the unfinished line to show after them. */
+  /** Add a chunk. Return the whole lines to append and the unfinished line after them. */
   take(piece) {
     let text = this.#held + piece;
     const open = UNFINISHED.exec(text);

@@ -1,13 +1,13 @@
-// Brings the page to what the server renders now, touching only what differs: focus, hover, open
-// sheets, typed words and scroll positions stay. A list marked data-keyed matches its children by
-// data-key, those without one by what they are; one marked data-calm keeps its order while it is
-// hovered or has the focus.
+// Update the page to the new server rendering and change only what differs: focus, hover, open
+// sheets, typed text and scroll positions stay. A list with data-keyed matches its children by
+// data-key, and children without a key by node name and id. A list with data-calm keeps its order
+// while it is hovered or focused.
 
 const OURS = new Set(["open", "tabindex", "data-changed", "data-gone"]);
 const CHANGED_MS = 6000;
 const GUARD_MS = 700;
 
-/** @param {Element} from shown now @param {Element} to wanted */
+/** @param {Element} from current element @param {Element} to wanted element */
 export function morph(from, to) {
   attributes(from, to);
   if (from.hasAttribute("data-keyed")) keyed(from, to);
@@ -60,7 +60,7 @@ function keyed(from, to) {
   }
 }
 
-/** The children of a list by their keys; of two with the same one, the second is another. */
+/** Return the children of a list by key. Duplicate keys get a suffix. */
 function byKey(children) {
   const found = new Map();
   for (const child of children) {
@@ -71,13 +71,13 @@ function byKey(children) {
   return found;
 }
 
-/** Put `child` after `before`, moving nothing that stands right already. */
+/** Move `child` behind `before` unless it is there already. */
 function place(list, child, before) {
   const next = before === null ? list.firstElementChild : before.nextElementSibling;
   if (next !== child) list.insertBefore(child, next);
 }
 
-/** A row that left a list under the pointer stays, dimmed and without its buttons, until it goes. */
+/** Keep a removed row, dimmed and with disabled buttons, until an update without hover or focus. */
 function retire(row) {
   row.setAttribute("data-gone", "");
   for (const button of row.querySelectorAll("button")) button.disabled = true;
@@ -106,7 +106,10 @@ function flash(row) {
   setTimeout(() => row.removeAttribute("data-changed"), CHANGED_MS);
 }
 
-/** What appears under the pointer cannot be pressed by the click that was meant for what was there. */
+/**
+ * Import a node. Its buttons ignore clicks for a moment, since a click may be meant for the element
+ * that was there before.
+ */
 function adopt(node) {
   const copy = document.importNode(node, true);
   if (copy.nodeType === Node.ELEMENT_NODE && copy.querySelector("button, summary") !== null) {

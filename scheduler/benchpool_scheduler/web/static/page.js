@@ -1,4 +1,5 @@
-// The page works without this: scripts keep it fresh, act in place, and set times to the reader's zone.
+// The page works without scripts. They keep it current, submit forms in place, and show times in
+// the reader's zone.
 import { actInPlace } from "./actions.js";
 import { copyLinks } from "./links.js";
 import { keepFresh, SHOWN } from "./live.js";

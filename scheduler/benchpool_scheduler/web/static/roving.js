@@ -1,4 +1,4 @@
-// One tab stop per node's row of squares; the arrow keys walk in it.
+// One tab stop per row of GPU squares. The arrow keys move within the row.
 
 export function roving() {
   for (const list of document.querySelectorAll("[data-roving]")) settle(list);

@@ -1,5 +1,5 @@
-// A page of a service that does not answer yet: asks whether it is still so, with one question that
-// is held open until something changes, and opens the service when it answers.
+// Page of a service that is not ready: a long poll waits for a change of its state, and the service
+// opens when it is ready.
 
 const FIRST_RETRY_MS = 2000;
 const LAST_RETRY_MS = 60_000;
@@ -15,7 +15,7 @@ async function ask() {
   const address = `${root}service-state/${section.dataset.name}?seen=${encodeURIComponent(section.dataset.seen)}`;
   const answer = await fetch(address, { headers: { "X-XSRFToken": xsrf }, cache: "no-store" });
   if ([401, 403, 404].includes(answer.status)) {
-    await pause(LOGIN_PAUSE_MS); // the page itself says why, or leads to the login
+    await pause(LOGIN_PAUSE_MS); // the reloaded page shows the reason or redirects to the login
     return location.reload();
   }
   if (!answer.ok) throw new Error(`${answer.status}`);

@@ -1,4 +1,4 @@
-// The number beside the slider follows it; letting go asks. Without this the button does.
+// Show the value of the slider, and submit after a change. Without scripts the button submits.
 for (const form of document.querySelectorAll("[data-slider]")) {
   const { more } = form.elements;
   const said = form.querySelector("output");

@@ -1,9 +1,9 @@
-// What a screen reader hears: each change of state of the reader's own jobs, once, in one sentence.
+// Screen reader announcements: each state change of the reader's own jobs, once, in one sentence.
 
 const MOST = 3;
 
 export const stateChanges = {
-  /** @returns {Map<string, {state: string, name: string}>} own jobs on the page, by id */
+  /** @returns {Map<string, {state: string, name: string}>} own jobs on the page, by ID */
   look(root) {
     const rows = root.querySelectorAll("[data-mine][data-state]");
     return new Map([...rows].map((row) => [row.dataset.key, { state: row.dataset.state, name: row.dataset.name }]));
@@ -19,7 +19,7 @@ export const stateChanges = {
   },
 };
 
-/** Speak through the one live region of the page. */
+/** Announce a text through the live region of the page. */
 export function say(words) {
   if (words === "") return;
   const region = document.getElementById("speech");
@@ -29,7 +29,7 @@ export function say(words) {
 
 let heardOn = true;
 
-/** Speak the loss of the connection and its return, not every retry. */
+/** Announce loss and return of the connection, but no retries. */
 export function spoken(element, on) {
   if (on !== heardOn) say(on ? "The page is live again." : "The connection was lost; the page tries again.");
   heardOn = on;

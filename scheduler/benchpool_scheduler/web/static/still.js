@@ -1,4 +1,4 @@
-// For pages that stand still: times in the reader's zone, links to copy.
+// Scripts of static pages: times in the reader's zone, and copy buttons.
 import { copyLinks } from "./links.js";
 import { paintTimes } from "./times.js";
 

@@ -1,5 +1,5 @@
-// An event stream that is open only while the page is seen, since a browser allows six connections
-// to a host, and that comes back by itself, later each time.
+// Event stream that is open only while the page is visible, since a browser allows six connections
+// to a host. It reconnects with increasing delays.
 
 const FIRST_RETRY_MS = 2000;
 const LAST_RETRY_MS = 60_000;
@@ -13,8 +13,9 @@ export class Stream {
   #ended = false;
 
   /**
-   * @param {() => string} address asked for at each opening
-   * @param {{on: Record<string, (event: MessageEvent) => void>, opened: () => void, lost: () => void}} handlers
+   * @param {() => string} address called at each opening
+   * @param {{on: Record<string, (event: MessageEvent) => void>, opened: () => void, lost: () =>
+   * void}} handlers
    */
   constructor(address, handlers) {
     this.#address = address;
@@ -25,7 +26,7 @@ export class Stream {
     this.#open();
   }
 
-  /** Nothing more will come. */
+  /** Close the stream permanently. */
   end() {
     this.#ended = true;
     this.#close();

@@ -1,4 +1,5 @@
-// Times in the reader's zone on hover, and relative words that stay true; the words are those of tests/phrases.json.
+// Times in the reader's zone on hover, and relative times that stay current. The texts are those of
+// tests/phrases.json.
 
 /** @param {number} seconds */
 export function duration(seconds) {
@@ -21,7 +22,7 @@ export function relative(at, now) {
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 
-/** Inside a sentence: to the minute, with its zone. */
+/** Time within a sentence: to the minute, with its zone. */
 const said = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
 });

@@ -1,6 +1,6 @@
 import "./still.js";
 
-// A date and time that is typed is in the reader's zone: the form says which, and sends it along.
+// A typed date and time is in the reader's zone. The form shows the zone and sends its offset.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 for (const label of document.querySelectorAll("[data-zone]")) label.textContent = zone;
 for (const form of document.forms) {
