@@ -29,8 +29,8 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
 
-PASSES = 2
-"""Number of passes after which a pool without new events is stable (R20)."""
+PASSES = 5
+"""Maximum number of passes until a pool without new events is at rest; most need two (R20)."""
 
 
 class Fate(StrEnum):
