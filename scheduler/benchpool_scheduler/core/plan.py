@@ -31,16 +31,8 @@ from benchpool_scheduler.core.fairness.scheduling_queue import Cursor, Schedulin
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import EquivalenceClass
 from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
-from benchpool_scheduler.core.model import (
-    Command,
-    JobId,
-    Plan,
-    Share,
-    Snapshot,
-    Start,
-    WaitReason,
-)
-from benchpool_scheduler.core.preemption.benches import make_way_for_benches
+from benchpool_scheduler.core.model import Command, JobId, Plan, Share, Snapshot, Start, WaitReason
+from benchpool_scheduler.core.preemption.benches import grows_over_quota, make_way_for_benches
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
@@ -111,6 +103,7 @@ class Pass:
         self.immovable: set[tuple[Requirements, int]] = set()
         self.delayed_s: list[float] = []
         self.more_to_claim = False
+        self.bounded: frozenset[int] = frozenset()
         self.backfill = Backfill(state, now_s)
         # No part refers to the pass, so that all of it is freed as soon as the pass ends.
         in_vain = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
@@ -118,7 +111,8 @@ class Pass:
 
     def benches(self) -> None:
         """Preempt jobs on nodes where benches lack GPUs (R3)."""
-        for unit in make_way_for_benches(self.state, self.candidates):
+        units, self.bounded = make_way_for_benches(self.state, self.candidates)
+        for unit in units:
             self._preempt(unit, None, "R3")
 
     def nominations(self) -> None:
@@ -212,6 +206,8 @@ class Pass:
         """Start or grow the job, plainly or by an attempt. Return whether it did."""
         info, workers = cursor.info, cursor.workers
         more = 1 if workers else info.least
+        if workers and info.age in self.bounded and grows_over_quota(self.state, info):
+            return False
         if (assignment := self._plain(info, more)) is not None:
             self.state.changes.start(info, assignment)
             self.candidates.add_fresh(info, assignment.workers, is_gang=not workers)

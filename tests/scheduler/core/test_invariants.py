@@ -108,12 +108,12 @@ def test_cpu_or_memory_overcommit_is_detected(cpus: int, gib: int) -> None:
 
 def test_gang_below_minimum_is_detected() -> None:
     assert told(GANG, start("gang", on(0), on(1))) == []
-    assert "R10: gang would have 1 worker, its least is 2" in told(GANG, start("gang", on(0)))
+    assert "R10: gang would have 1 worker, its minimum is 2" in told(GANG, start("gang", on(0)))
 
 
 def test_gang_above_maximum_is_detected() -> None:
     assert told(GANG, start("gang", *(on(gpu) for gpu in range(4)))) == [
-        "R10: gang would have 4 workers, its most is 3"
+        "R10: gang would have 4 workers, its maximum is 3"
     ]
 
 
@@ -121,7 +121,7 @@ def test_gang_cut_below_minimum_is_detected() -> None:
     pool = box(4, [project("a")], [running("gang", "a", workers=3, min_workers=2)])
     assert told(pool, preempt("gang", on(2))) == []
     assert told(pool, preempt("gang", on(1), on(2))) == [
-        "R10: gang would have 1 worker, its least is 2"
+        "R10: gang would have 1 worker, its minimum is 2"
     ]
     assert told(pool, preempt("gang", on(0), on(1), on(2))) == []
 
@@ -141,7 +141,7 @@ def test_restart_without_leaving_is_detected() -> None:
     leaves = preempt("gang", on(0))
     assert told(pool, leaves, start("gang", on(1), after=("gang",))) == []
     assert told(pool, leaves, start("gang", on(1))) == [
-        "R10: gang would start workers before it has left"
+        "R10: gang would start workers before its old ones have left"
     ]
 
 

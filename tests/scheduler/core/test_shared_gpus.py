@@ -105,5 +105,5 @@ def test_gpu_part_without_shared_gpus_gets_reason() -> None:
         (JobFacts(JobId("part"), vision, fraction=500),),
     )
     reason = decide(pool).reasons[JobId("part")]
-    assert reason.text == "asks for 0.5 GPUs; no node of the pool gives out parts of a GPU"
+    assert reason.text == "asks for 0.5 GPUs; no node of the pool has shared GPUs"
     assert reason.remedy.startswith("submit it with a whole GPU")

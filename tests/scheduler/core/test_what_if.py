@@ -195,31 +195,6 @@ def test_comparison_with_itself_shows_no_change(snapshot: Snapshot) -> None:
     assert all(project.before == project.after for project in found.projects)
 
 
-def test_settling_follows_a_pool_that_acts_three_times() -> None:
-    """Growth beyond quota makes a job the only candidate for a bench (R3): it stops, and restarts.
-
-    The over-quota job on the node of the bench is protected by its preemptions in the last hour.
-    """
-    a, b = node("a", 1), node("b", 2, kept=1)
-
-    def job(name: str, project: ProjectName, at: Node, gpu: int, workers: int = 1) -> JobFacts:
-        held = (Worker(at.name, (at.gpus[gpu],)),)
-        spec = JobSpec(gpus=1, workers=workers, min_workers=1, priority=40)
-        return JobFacts(JobId(name), project, spec, activity=Activity.RUNNING, held=held)
-
-    jobs = (
-        job("lends", JOE, a, 0),
-        replace(job("protected", JOE, b, 0), preemptions_last_hour=4),
-        job("grows", SUSAN, b, 1, workers=2),
-    )
-    projects = (Project(SUSAN, quota=1), Project(JOE, quota=0))
-    waiting = JobFacts(JobId("waits"), JOE, JobSpec(gpus=1, priority=40))
-    policy = Policy(min_runtime_s=0.0, preemptions_per_hour=4, usage_weight=0.0)
-    rested = settle(Snapshot((a, b), projects, (waiting, *jobs), policy))
-    assert rested.plan.commands == ()
-    assert len(rested.snapshot.jobs[-1].held) == 1
-
-
 @given(snapshots(elastic=True))
 def test_settled_pool_is_at_rest(snapshot: Snapshot) -> None:
     rested = settle(snapshot)

@@ -13,6 +13,7 @@ from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, order_of
 from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set, stays
 
@@ -21,10 +22,17 @@ Choose = Callable[
 ]
 
 
-def make_way_for_benches(state: ClusterState, candidates: VictimCandidates) -> list[PreemptionUnit]:
+def make_way_for_benches(
+    state: ClusterState, candidates: VictimCandidates
+) -> tuple[list[PreemptionUnit], frozenset[int]]:
     """Preempt jobs where a node has fewer free GPUs than are kept for benches (R3).
 
     A partial result counts too: every freed GPU serves one more bench.
+
+    Returns:
+        The preempted units, and the ages of jobs on nodes where benches still lack GPUs. The next
+        pass preempts these jobs as soon as their project is over quota. So they must not grow
+        over quota (R20).
     """
     given: list[PreemptionUnit] = []
     lenient = VictimCandidates(state.units, candidates.now_s, protected=True)
@@ -32,7 +40,24 @@ def make_way_for_benches(state: ClusterState, candidates: VictimCandidates) -> l
         given += _clear(state, candidates, node, _over_quota_on)
         if node.node.called:
             given += _clear(state, lenient, node, _pausable_on, called=True)
-    return given
+    return given, frozenset(_beside_short_benches(state, candidates))
+
+
+def grows_over_quota(state: ClusterState, info: JobInfo) -> bool:
+    """Return whether one more worker takes a project of the job over its guaranteed quota."""
+    held, due = state.ledger.held, state.usage.guarantees
+    return any(
+        (quota := due[index][0]) is not None and held[index].gpus + info.request.gpus > quota
+        for index in info.branch.path
+    )
+
+
+def _beside_short_benches(state: ClusterState, candidates: VictimCandidates) -> Iterator[int]:
+    for node in state.keeping:
+        if node.short_for_benches() > 0:
+            for unit in candidates.on_node(node.node.name):
+                if unit.amounts.gpus:
+                    yield unit.info.age
 
 
 def _clear(

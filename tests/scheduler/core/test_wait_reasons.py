@@ -48,7 +48,7 @@ def test_job_beyond_fair_share_shows_project_holdings() -> None:
     assert reason.code is ReasonCode.FAIR_SHARE_REACHED
     assert reason.text == (
         "waits for 2 GPUs: 1 of 6 is free; project susan holds 4, more than the 2 guaranteed, "
-        "and with 2 more it would pass its fair share of 5"
+        "and with 2 more it would exceed its fair share of 5"
     )
     assert reason.remedy == "it would start now with 1 GPU"
     assert reason.numbers["would_start_with"] == 1
@@ -74,8 +74,8 @@ def test_self_harming_claim_waits_with_reason() -> None:
     reason = reason_of(pool, "probe")
     assert reason.code is ReasonCode.POOL_FULL
     assert reason.text == (
-        "waits for 1 GPU: 0 of 5 are free; taking what others hold would stop a job of its project "
-        "that goes before it"
+        "waits for 1 GPU: 0 of 5 are free; preempting others would stop a job of its project that "
+        "ranks above it"
     )
     assert reason.remedy == "it starts by itself when enough GPUs become free"
 
@@ -87,14 +87,14 @@ def test_job_beyond_share_shows_start_and_claimable_gpus() -> None:
     reason = reason_of(pool, "big")
     assert reason.code is ReasonCode.FAIR_SHARE_REACHED
     assert reason.remedy == (
-        "it starts only when 8 are free at once, so when others need less; with 4 GPUs or fewer "
-        "it may take back what its project is due"
+        "it starts only when 8 are free at once, when other jobs need fewer; with 4 GPUs or fewer "
+        "it may reclaim GPUs within its project's share"
     )
     assert reason.numbers["may_claim"] == 4
     claim = box(8, projects, [*full, queued("big", "c", 4)])
     assert any(isinstance(it, Start) and it.job == "big" for it in decide(claim).commands)
     gang = reason_of(box(8, projects, [*full, queued("big", "c", 3, workers=2)]), "big")
-    assert "with 1 worker it may take back" in gang.remedy
+    assert "with 1 worker it may reclaim" in gang.remedy
     assert gang.numbers["may_claim"] == 3
 
 
@@ -154,12 +154,12 @@ def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: st
         (
             box(4, [replace(project("a", 0, limit=0), gone=True)], [queued("w", "a")]),
             ReasonCode.PROJECT_LIMIT,
-            "cannot start: project a was removed or divided, and starts no jobs any more",
+            "cannot start: project a was removed or divided and starts no more jobs",
         ),
         (
             box(4, [project("a", 1)], [queued("w", "a", 2, preemptible=False)]),
             ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
-            "asks for 2 GPUs that nobody may take back; project a has 0 such of 1 guaranteed",
+            "is non-preemptible and asks for 2 GPUs; such jobs of project a hold 0 of 1 guaranteed",
         ),
         (
             box(4, [project("a", 1)], [queued("w", "a", 5)]),
@@ -215,19 +215,18 @@ def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: st
                 Policy(min_runtime_s=60.0),
             ),
             ReasonCode.VICTIMS_PROTECTED,
-            "waits for 1 GPU: 0 of 2 are free; the jobs that would give way are protected "
+            "waits for 1 GPU: 0 of 2 are free; the jobs that it would preempt are protected "
             "for another 40 s",
         ),
         (
             box(1, [project("a", 1), project("b", 1)], [running("r", "a"), queued("w", "b")]),
             ReasonCode.POOL_FULL,
-            "waits for 1 GPU: 0 of 1 are free; what others hold beyond their due would not "
-            "make enough room",
+            "waits for 1 GPU: 0 of 1 are free; the jobs that it may preempt would not free enough",
         ),
         (
             box(2, [project("a", 0), project("b", 2)], [leaving("r", "a", 2), queued("w", "b")]),
             ReasonCode.WAITING_FOR_VICTIMS,
-            "1 GPU is promised to it; 1 job is saving and leaving, which takes at most 30 s",
+            "1 GPU is promised to it; 1 job is saving and stopping, which takes at most 30 s",
         ),
         (
             box(
@@ -245,7 +244,7 @@ def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: st
                 [running("r", "b", 2, ran_s=8000.0), running("s", "a"), queued("w", "a")],
             ),
             ReasonCode.CLAIM_DELAYED,
-            "waits for 1 GPU: 0 of 3 are free; long-running jobs give way to it in 45 s",
+            "waits for 1 GPU: 0 of 3 are free; long-running jobs are preempted for it in 45 s",
         ),
         (
             box(
@@ -254,14 +253,14 @@ def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: st
                 [running("r", "b", 2), running("s", "a"), queued("w", "a", done_s=9000.0)],
             ),
             ReasonCode.LONG_RUNNING,
-            "waits for 1 GPU: 0 of 3 are free; it has run 2 h 30 min already, so beyond the "
-            "guaranteed quota it takes no room from others",
+            "waits for 1 GPU: 0 of 3 are free; it has run for 2 h 30 min, so it preempts no jobs "
+            "beyond the guaranteed quota",
         ),
         (
             box(3, [project("a", 1)], [queued("w", "a", only=frozenset())]),
             ReasonCode.NODES_EXCLUDED,
-            "waits for 1 GPU: 0 nodes of 1 may be used, because its volume is not to be had on "
-            "the others or they did not take it",
+            "waits for 1 GPU: 0 nodes of 1 may be used, because its volume is not available on "
+            "the others, or they did not accept it",
         ),
         (
             pool_of(
@@ -270,7 +269,7 @@ def test_job_beside_free_gpus_shows_cpu_or_memory_holders(memory: bool, text: st
                 [queued("w", "a")],
             ),
             ReasonCode.NODES_CLOSED,
-            "waits for 1 GPU on a node that takes starts: n drains (new disk)",
+            "waits for 1 GPU on a node that accepts jobs: n drains (new disk)",
         ),
     ],
     ids=lambda value: value.value if isinstance(value, ReasonCode) else "",

@@ -119,9 +119,9 @@ def ends(state: JobState, intent: Intent | None) -> list[JobState]:
 def test_stop_request_is_open_only_if_it_changes_end(
     state: JobState, intent: Intent | None
 ) -> None:
-    for name, event in machine.WISHES.items():
+    for name, event in machine.REQUESTS.items():
         changes = False
         if machine.can(state, event):
             after, wished = machine.apply(state, event()), machine.intend(intent, event())
             changes = ends(state, intent) != ends(after, wished)
-        assert (name in machine.open_wishes(state, intent)) == changes
+        assert (name in machine.open_requests(state, intent)) == changes
