@@ -27,10 +27,10 @@ _PROJECT_KEYS = {
 
 
 _IDLE_TIMES = {
-    "tell_s": "A bench is called idle after",
+    "tell_s": "A bench is shown as idle after",
     "ask_s": "The owner of an idle bench is asked after",
-    "act_s": "An idle bench is given back after",
-    "keep_s": "An owner keeps an idle bench at once for",
+    "act_s": "An idle bench is reclaimed after",
+    "keep_s": "Duration of one request to keep an idle bench",
 }
 
 
@@ -65,13 +65,13 @@ def _build(old: Configuration, new: Configuration) -> Iterable[str]:
     was, now = old.build, new.build
     if was.default != now.default:
         change = _gpus(was.default, now.default)
-        yield f"Build quota of users whom nothing else names: {change}."
+        yield f"Default build quota of users: {change}."
     yield from _quotas("group", was.groups, now.groups)
     yield from _quotas("user", was.users, now.users)
     if was.reserve != now.reserve:
         yield f"GPUs set aside for benches: {_reserve(was.reserve)} → {_reserve(now.reserve)}."
     if was.oversubscribe != now.oversubscribe:
-        yield f"Benches may be promised more GPUs than there are: {_yes(now.oversubscribe)}."
+        yield f"Benches may be promised more GPUs than exist: {_yes(now.oversubscribe)}."
     if was.lend_idle != now.lend_idle:
         yield f"Idle bench GPUs are lent to jobs: {_yes(now.lend_idle)}."
     if was.parking != now.parking:
@@ -100,17 +100,17 @@ def _projects(old: Configuration, new: Configuration) -> Iterable[str]:
     now = {p.name: p for p in new.projects}
     for name, gone in was.items():
         if name not in now:
-            yield f"Project {name} ({_people(gone)}) goes away; its jobs no longer start."
+            yield f"Project {name} ({_people(gone)}) is removed; its jobs no longer start."
     for name, settings in now.items():
         if name in was:
             yield from _project(was[name], settings)
         else:
             quota = _value(settings.project.quota, "quota")
-            yield f"Project {name} ({_people(settings)}) is new, guaranteed quota {quota}."
+            yield f"Project {name} ({_people(settings)}) is added, guaranteed quota {quota}."
             if settings.gpu_hours.bounds:
-                yield f"Project {name}: budget of a month {_hours(settings.gpu_hours)}."
-            if settings.each is not None:
-                yield f"Project {name}: {_each(settings.each)}."
+                yield f"Project {name}: monthly budget {_hours(settings.gpu_hours)}."
+            if settings.personal_projects is not None:
+                yield f"Project {name}: {_each(settings.personal_projects)}."
 
 
 def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
@@ -121,51 +121,52 @@ def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
             yield f"Project {now.name} ({_people(now)}): {words} {change}."
     if was.gpu_hours != now.gpu_hours:
         change = f"{_hours(was.gpu_hours)} → {_hours(now.gpu_hours)}"
-        yield f"Project {now.name} ({_people(now)}): budget of a month {change}."
-    if was.each != now.each:
-        yield f"Project {now.name} ({_people(now)}): {_each(was.each)} → {_each(now.each)}."
+        yield f"Project {now.name} ({_people(now)}): monthly budget {change}."
+    if was.personal_projects != now.personal_projects:
+        before, after = _each(was.personal_projects), _each(now.personal_projects)
+        yield f"Project {now.name} ({_people(now)}): {before} → {after}."
     for person in sorted(set(now.members) - set(was.members)):
         yield f"Project {now.name}: {person} may use it now."
     for person in sorted(set(was.members) - set(now.members)):
         yield f"Project {now.name}: {person} may no longer use it."
     for person in sorted(set(now.leads) - set(was.leads)):
-        yield f"Project {now.name}: {person} leads it now."
+        yield f"Project {now.name}: {person} is a project lead now."
     for person in sorted(set(was.leads) - set(now.leads)):
-        yield f"Project {now.name}: {person} no longer leads it."
+        yield f"Project {now.name}: {person} is no longer a project lead."
 
 
 def _pools(old: Configuration, new: Configuration) -> Iterable[str]:
     was = {p.name: p for p in old.pools}
     now = {p.name: p for p in new.pools}
     for name in sorted(was.keys() - now.keys()):
-        yield f"Pool {name} goes away."
+        yield f"Pool {name} is removed."
     for name in sorted(now.keys() - was.keys()):
-        yield f"Pool {name} is new and serves {' and '.join(sorted(now[name].serves))}."
+        yield f"Pool {name} is added with purpose {' and '.join(sorted(now[name].purpose))}."
     for name in sorted(now.keys() & was.keys()):
         if was[name] != now[name]:
-            yield f"Pool {name} changes; it serves {' and '.join(sorted(now[name].serves))}."
+            yield f"Pool {name} changes; its purpose is {' and '.join(sorted(now[name].purpose))}."
 
 
 def _topology(old: Configuration, new: Configuration) -> Iterable[str]:
     if old.topology != new.topology:
         was, now = (" > ".join(level.label for level in it.topology) or "none" for it in (old, new))
-        yield f"Levels of the machine room, widest first: {was} → {now}."
+        yield f"Topology levels, widest first: {was} → {now}."
 
 
 def _policy(old: Configuration, new: Configuration) -> Iterable[str]:
     if old.oversubscribe != new.oversubscribe:
-        yield f"Projects may be promised more GPUs than there are: {_yes(new.oversubscribe)}."
+        yield f"Projects may be promised more GPUs than exist: {_yes(new.oversubscribe)}."
     for field in fields(new.policy):
         before, after = getattr(old.policy, field.name), getattr(new.policy, field.name)
         if before != after:
-            yield f"Policy for everybody: {field.name} {before:g} → {after:g}."
+            yield f"Policy: {field.name} {before:g} → {after:g}."
 
 
 def _budgets(old: Configuration, new: Configuration) -> Iterable[str]:
     for field in fields(new.budgets):
         before, after = getattr(old.budgets, field.name), getattr(new.budgets, field.name)
         if before != after:
-            was, now = ("no bound" if it is None else it for it in (before, after))
+            was, now = ("no limit" if it is None else it for it in (before, after))
             yield f"Budget of each user: {field.name} {was} → {now}."
 
 
@@ -174,7 +175,7 @@ def _retention(old: Configuration, new: Configuration) -> Iterable[str]:
         before, after = getattr(old.retention, field.name), getattr(new.retention, field.name)
         if before != after:
             was, now = ("as ended_days" if it is None else f"{it:g}" for it in (before, after))
-            yield f"What is over is kept: {field.name} {was} → {now}."
+            yield f"Retention: {field.name} {was} → {now}."
 
 
 def _prices(old: Configuration, new: Configuration) -> Iterable[str]:
@@ -185,60 +186,60 @@ def _prices(old: Configuration, new: Configuration) -> Iterable[str]:
         before, after = was.gpu_hour.get(model), now.gpu_hour.get(model)
         if before != after:
             told = ("none" if it is None else f"{it:g}" for it in (before, after))
-            yield f"Price of an hour of {model}: {' → '.join(told)}."
+            yield f"Price of a GPU-hour of {model}: {' → '.join(told)}."
 
 
 def _gpu_hours(old: Configuration, new: Configuration) -> Iterable[str]:
     was, now = old.gpu_hours, new.gpu_hours
     if was.time_zone != now.time_zone:
-        yield f"Time zone of the months that budgets count: {was.time_zone} → {now.time_zone}."
+        yield f"Time zone of monthly budgets: {was.time_zone} → {now.time_zone}."
     if was.default != now.default:
         change = f"{_hours(was.default)} → {_hours(now.default)}"
-        yield f"Budget of a month of users whom nothing else names: {change}."
+        yield f"Default monthly budget of users: {change}."
     for user in sorted(was.users.keys() | now.users.keys()):
         if was.of(user) != now.of(user):
             change = f"{_hours(was.of(user))} → {_hours(now.of(user))}"
-            yield f"Budget of a month of user {user}: {change}."
+            yield f"Monthly budget of user {user}: {change}."
 
 
 def _idle_benches(old: Configuration, new: Configuration) -> Iterable[str]:
     was, now = old.idle_benches, new.idle_benches
     if was.act != now.act:
-        yield f"Idle benches are given back: {_yes(now.act)}."
+        yield f"Idle benches are reclaimed: {_yes(now.act)}."
     for key, words in _IDLE_TIMES.items():
         before, after = getattr(was, key), getattr(now, key)
         if before != after:
             yield f"{words}: {exactly(before)} → {exactly(after)}."
     if was.keeps_a_day != now.keeps_a_day:
         times = f"{was.keeps_a_day} → {now.keeps_a_day}"
-        yield f"An owner keeps an idle bench so often in 24 hours: {times}."
+        yield f"Requests of an owner to keep an idle bench in 24 hours: {times}."
     for one in (it for it in was.exempt if it not in now.exempt):
-        yield f"Idle benches of {one.who} are left alone no longer (it was until {one.until})."
+        yield f"Idle benches of {one.who} are no longer exempt (they were until {one.until})."
     for one in (it for it in now.exempt if it not in was.exempt):
-        yield f"Idle benches of {one.who} are left alone until the end of {one.until}."
+        yield f"Idle benches of {one.who} are exempt until the end of {one.until}."
 
 
 def _retries(old: Configuration, new: Configuration) -> Iterable[str]:
     before, after = retries.rules(old.retries), retries.rules(new.retries)
     for cause in (cause for cause in before if before[cause] != after[cause]):
         was, now = _retry(*before[cause]), _retry(*after[cause])
-        yield f"Jobs are tried again after {cause}: {was} → {now}."
+        yield f"Retries of jobs after {cause}: {was} → {now}."
 
 
 def _hanging(old: Configuration, new: Configuration) -> Iterable[str]:
     if old.hanging != new.hanging:
         was, now = hanging.in_words(old.hanging), hanging.in_words(new.hanging)
-        yield f"Jobs that hang: {was} → {now}."
+        yield f"Hanging jobs: {was} → {now}."
 
 
 def _retry(times: int, pause_s: float, avoid_s: float) -> str:
     """Return a retry rule in words.
 
     >>> _retry(2, 30.0, 3600.0), _retry(1, 0.0, 0.0), _retry(0, 30.0, 0.0)
-    ('2 times after 30 s, for 1 h not on that node', '1 time', 'never')
+    ('2 times after 30 s, avoiding that node for 1 h', '1 time', 'never')
     """
     pause = f" after {exactly(pause_s)}" if pause_s else ""
-    avoid = f", for {exactly(avoid_s)} not on that node" if avoid_s else ""
+    avoid = f", avoiding that node for {exactly(avoid_s)}" if avoid_s else ""
     return f"{count(times, 'time')}{pause}{avoid}" if times else "never"
 
 
@@ -247,9 +248,9 @@ def _reservations(old: Configuration, new: Configuration) -> Iterable[str]:
     zone = new.gpu_hours.time_zone
     for name in sorted(was.keys() | now.keys()):
         if name not in now:
-            yield f"Reservation {name} goes away."
+            yield f"Reservation {name} is removed."
         elif was.get(name) != now[name]:
-            word = "is new" if name not in was else "changes"
+            word = "is added" if name not in was else "changes"
             yield f"Reservation {name} {word}: {reservations.in_words(now[name], zone)}."
 
 
@@ -270,7 +271,7 @@ def _each(each: PersonalProject | None) -> str:
     found = [f"quota {_value(each.quota, 'quota')}", f"limit {_value(each.limit, 'limit')}"]
     found.append(f"weight {each.weight:g}")
     if each.gpu_hours != HourBudget():
-        found.append(f"a month {_hours(each.gpu_hours)}")
+        found.append(f"monthly {_hours(each.gpu_hours)}")
     return f"a personal project for each member ({', '.join(found)})"
 
 

@@ -17,6 +17,7 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from benchpool_scheduler.configuration.former_keys import PRESENT
 from benchpool_scheduler.configuration.loader import line_of, load
 from benchpool_scheduler.configuration.nodes import with_quoted_names
 from benchpool_scheduler.contract.kubernetes import Kind
@@ -128,21 +129,21 @@ def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     if (top.get("build") or {}).get("parking"):
         line = line_of(text, "build", "parking")
         raise InvalidInput(
-            f"{source}, line {line}: build.parking is for one machine, and this is a cluster: "
-            "leave it out.",
+            f"{source}, line {line}: build.parking is for single machines, and this is a cluster. "
+            "Omit it.",
             code="configuration",
             numbers={"line": line},
         )
     settings = {key: top[key] for key in SETTINGS if top.get(key)}
     found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
     for order, project in enumerate(top.get("projects") or ()):
-        body = {key: value for key, value in project.items() if key != "used_gpu_s"}
-        if body.get("each") is not None:
-            body["each"] = _encoded(body["each"], PersonalSpec)
+        body = {PRESENT.get(key, key): value for key, value in project.items()}
+        if body.get("personal_projects") is not None:
+            body["personal_projects"] = _encoded(body["personal_projects"], PersonalSpec)
         spec = _convert(body | {"order": order}, ProjectSpec, source)
         found.append(Declared(PROJECTS, object_name(project["name"]), spec))
     for order, pool in enumerate(top.get("pools") or ()):
-        body = {key: value for key, value in pool.items() if key != "name"}
+        body = {PRESENT.get(key, key): value for key, value in pool.items()}
         spec = _convert(body | {"order": order}, NodePoolSpec, source)
         found.append(Declared(NODE_POOLS, object_name(pool["name"]), spec))
     return found

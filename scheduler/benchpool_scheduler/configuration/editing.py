@@ -27,17 +27,14 @@ from benchpool_scheduler.errors import InvalidInput
 
 Place = tuple[str, ...]
 
-BOUNDS = ("cpus", "memory_gib", "each", "gpu_hours")
+PERSONAL = ("personal_projects", "each")
+"""Names of one key of a project, the present one first; the file may have either."""
+BOUNDS = ("cpus", "memory_gib", *PERSONAL, "gpu_hours")
 QUOTAS = ("users", "groups")
 LISTS = frozenset({"members", "leads"})
 PLAIN_SECTIONS = (
-    "policy",
-    "budgets",
-    "retention",
-    "gpu_hours",
-    "idle_benches",
-    "retries",
-    "hanging",
+    *("policy", "budgets", "retention", "gpu_hours"),
+    *("idle_benches", "retries", "hanging"),
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """YAML loader equal to ``safe_load``, ten times as fast if PyYAML has its C library."""
@@ -122,7 +119,7 @@ def place_of(key: str) -> Place:
     parts = rest.split(".")
     if section == "projects" and len(parts) >= 2:
         last = 2 if len(parts) >= 3 and parts[-2] in BOUNDS else 1
-        last = 3 if len(parts) >= 4 and parts[-3:-1] == ["each", "gpu_hours"] else last
+        last = 3 if len(parts) >= 4 and parts[-3] in PERSONAL and parts[-2] == "gpu_hours" else last
         return ("projects", ".".join(parts[:-last]), *parts[-last:])
     if section == "build" and len(parts) >= 2 and parts[0] in QUOTAS:
         return "build", parts[0], rest.partition(".")[2]
@@ -133,8 +130,8 @@ def place_of(key: str) -> Place:
     example = "build.users.NAME, projects.NAME.quota or policy.grace_s"
     hint = nearest(section, SECTIONS).rstrip(".?")
     raise InvalidInput(
-        f"{key!r} is no key that can be set by itself{hint if section not in SECTIONS else ''}: "
-        f"write {example}; pools and topology are changed in the file.",
+        f"{key!r} cannot be set by itself{hint if section not in SECTIONS else ''}: write "
+        f"{example}. Pools and topology are changed in the file.",
         field="key",
     )
 
@@ -173,6 +170,8 @@ def _set(document: Any, place: Place, setting: Setting, *, commented: bool) -> N
     if parent is None:
         return  # the project itself was added or removed
     path = place[2:] if place[0] == "projects" else place
+    if path[0] in PERSONAL:
+        path = (next((key for key in PERSONAL if key in parent), PERSONAL[0]), *path[1:])
     _set_below(parent, path, setting, commented)
 
 
@@ -201,8 +200,8 @@ def _put_value(parent: Any, key: Any, setting: Setting, commented: bool) -> None
         value = setting.value
         if key in LISTS and not isinstance(value, list):
             raise InvalidInput(
-                f"{setting.key} is a list: add to it with {setting.key}+={value}, take from it "
-                f"with {setting.key}-={value}.",
+                f"{setting.key} is a list: add with {setting.key}+={value}, remove with "
+                f"{setting.key}-={value}.",
                 field="key",
             )
         if isinstance(value, list):
@@ -218,7 +217,7 @@ def _change_list(parent: Any, key: Any, setting: Setting, commented: bool) -> No
         _put(parent, key, _flow_list([]) if commented else [], commented)
     members = parent[key]
     if not isinstance(members, MutableSequence):
-        raise InvalidInput(f"{setting.key} is no list: set it with `=`.", field="key")
+        raise InvalidInput(f"{setting.key} is not a list: set it with `=`.", field="key")
     for gone in setting.remove:
         if gone not in members:
             raise InvalidInput(f"{setting.key} has no {gone!r}.", field="key")
@@ -245,7 +244,7 @@ def _project(document: Any, place: Place, setting: Setting, commented: bool) -> 
         known = [str(each.get("name")) for each in there]
         raise InvalidInput(
             f"There is no project {name!r}{nearest(name, known).rstrip('.')} "
-            f"(`projects.{name}.name={name}` makes a new one).",
+            f"(`projects.{name}.name={name}` creates it).",
             field="key",
         )
     return found
@@ -261,12 +260,12 @@ def _whole_project(projects: Any, found: Any, name: str, setting: Setting, comme
             projects.remove(found)
     elif setting.value != name:
         raise InvalidInput(
-            f"A project keeps its name: {setting.key} can only be {name!r}, to make it, or empty, "
-            "to remove it.",
+            f"Projects cannot be renamed: set {setting.key} to {name!r} to create the project, or "
+            "to nothing to remove it.",
             field="key",
         )
     elif found is not None:
-        raise InvalidInput(f"There is a project {name!r} already.", field="key")
+        raise InvalidInput(f"Project {name!r} already exists.", field="key")
     else:
         body = CommentedMap() if commented else {}
         body["name"] = _scalar(name, commented)
@@ -275,8 +274,8 @@ def _whole_project(projects: Any, found: Any, name: str, setting: Setting, comme
 
 def _no_mapping(setting: Setting) -> NoReturn:
     raise InvalidInput(
-        f"{setting.key} cannot be set: what holds it is written as something else in the file; "
-        "edit the file and run `benchpool config apply FILE`.",
+        f"{setting.key} cannot be set, because its parent has another type in the file. Edit the "
+        "file and run `benchpool config apply FILE`.",
         field="key",
     )
 

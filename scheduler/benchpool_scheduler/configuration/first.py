@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 _TEXT = """\
-# benchpool: who has which GPUs. Checked at start; `benchpool config check FILE` only looks,
-# `benchpool config apply FILE` puts a changed file in force without a restart.
+# benchpool: allocation of GPUs. Read at start. `benchpool config check FILE` checks a file,
+# `benchpool config apply FILE` applies a changed file without a restart.
 version: 1
-build:                    # GPUs of notebook servers: fixed, always there for their owner
-  default: 0              # of a user whom nothing else names
-  groups: {{}}              # of the members of a JupyterHub group, e.g. {{staff: 1}}
+build:                    # GPUs of notebook servers: fixed, always available to their owner
+  default: 0              # users without another entry
+  groups: {{}}              # members of a JupyterHub group, e.g. {{staff: 1}}
   users: {{{user}: {bench}}}
   reserve: auto           # GPUs kept for benches: auto = the sum over all users
-  oversubscribe: false    # refuse quotas that add up to more than there is
+  oversubscribe: false    # reject quotas that add up to more GPUs than exist
   lend_idle: false
 projects:                 # all other GPUs, shared by guaranteed quota
   - name: {user}
@@ -22,8 +22,8 @@ projects:                 # all other GPUs, shared by guaranteed quota
     leads: [{user}]
 policy:
   grace_s: 30             # time for a checkpoint between the notice and the end
-# hanging:                # tell owners of jobs without progress, output, processor and GPU use
-#   after_s: 1800         # for 30 minutes; act: requeue also stops them and tries them again
+# hanging:                # notify owners of jobs without progress, output, processor and GPU use
+#   after_s: 1800         # after 30 minutes; act: requeue also stops and retries them
 """
 
 

@@ -25,7 +25,7 @@ def of_users(item: Item) -> UserHours:
         zone = keys["time_zone"].text()
         if not is_zone(zone):
             keys["time_zone"].wrong(
-                f"is {zone!r}, which is no time zone; write one as Europe/Zurich or UTC."
+                f"is {zone!r}, which is not a time zone; write one such as Europe/Zurich or UTC."
             )
     return UserHours(zone, _bounds(keys), {name: budget(each) for name, each in users.items()})
 
@@ -42,8 +42,8 @@ def _bounds(keys: Mapping[str, Item]) -> HourBudget:
     )
     if soft is not None and hard is not None and soft > hard:
         keys["soft"].wrong(
-            f"is {soft:g} GPU-hours, more than `hard` with {hard:g}: it would never count; lower "
-            "it, or raise `hard`."
+            f"is {soft:g} GPU-hours, more than `hard` ({hard:g}), so it would have no effect. "
+            "Lower it, or raise `hard`."
         )
     return HourBudget(soft, hard)
 

@@ -27,8 +27,8 @@ def in_words(rule: HangRule) -> str:
     """Return a rule in words.
 
     >>> in_words(HangRule()), in_words(HangRule(1800.0, IfHanging.REQUEUE))
-    ('only those that ask for it', 'after 30 min of silence: requeue')
+    ('only jobs that request it', 'after 30 min of silence: requeue')
     """
     if rule.after_s is None:
-        return "only those that ask for it"
+        return "only jobs that request it"
     return f"after {exactly(rule.after_s)} of silence: {rule.act}"

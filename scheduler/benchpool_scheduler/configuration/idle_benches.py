@@ -39,8 +39,8 @@ def rule(item: Item) -> IdleRule:
     )
     if not found.tell_s < found.ask_s < found.act_s:
         item.wrong(
-            f"must tell, ask and act in this order; it has tell_s {found.tell_s:g}, ask_s "
-            f"{found.ask_s:g} and act_s {found.act_s:g}. Make each longer than the one before."
+            f"needs tell_s < ask_s < act_s; it has tell_s {found.tell_s:g}, ask_s {found.ask_s:g} "
+            f"and act_s {found.act_s:g}. Make each longer than the one before."
         )
     return found
 
@@ -49,13 +49,13 @@ def warnings(rule: IdleRule) -> tuple[str, ...]:
     """Return warnings about settings that are allowed but probably not intended.
 
     >>> warnings(IdleRule(act=True, tell_s=10, ask_s=20, act_s=60))
-    ('Benches are given back after 1 min without use, which is short: people read and think.',)
+    ('Benches are reclaimed after 1 min without use. That is short: users also read and think.',)
     """
     if not rule.act or rule.act_s >= SHORT_S:
         return ()
     return (
-        f"Benches are given back after {exactly(rule.act_s)} without use, which is short: people "
-        "read and think.",
+        f"Benches are reclaimed after {exactly(rule.act_s)} without use. That is short: users "
+        "also read and think.",
     )
 
 
@@ -66,7 +66,7 @@ def _exemptions(item: Item) -> Iterator[IdleExemption]:
         keys = entry.entries(EXEMPTION)
         for key in ("who", "until"):
             if not _given(keys, key):
-                entry.wrong(f"has no `{key}`; an exemption names whom it is for, and its last day.")
+                entry.wrong(f"has no `{key}`; an exemption needs `who` and `until`, its last day.")
         why = keys["why"].text(200) if _given(keys, "why") else ""
         yield IdleExemption(_who(keys["who"]), _day(keys["until"]), why)
 

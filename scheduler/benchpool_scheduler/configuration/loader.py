@@ -9,12 +9,14 @@ from typing import Any, Literal, cast
 from yaml import MappingNode
 
 from benchpool_scheduler.configuration import (
+    former_keys,
     gpu_hours,
     hanging,
     idle_benches,
     reservations,
     retries,
 )
+from benchpool_scheduler.configuration.former_keys import renamed
 from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
     EVERYBODY,
@@ -46,9 +48,9 @@ SECTIONS = (
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle", "parking")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
-    *("min_runtime_s", "used_gpu_s", "members", "leads", "each", "gpu_hours"),
+    *("min_runtime_s", "used_gpu_s", "members", "leads", "personal_projects", "gpu_hours"),
 )
-EACH = ("quota", "limit", "weight", "gpu_hours")
+PERSONAL = ("quota", "limit", "weight", "gpu_hours")
 POLICY = tuple(field.name for field in fields(Policy))
 OVERSUBSCRIBE = "oversubscribe"
 BUDGETS = tuple(field.name for field in fields(Budgets))
@@ -124,7 +126,9 @@ def read(document: Item, text: str) -> Configuration:
         text=text,
         source=document.source,
     )
-    return replace(found, warnings=(*tree_warnings(found.projects), *idle_benches.warnings(rule)))
+    former = former_keys.warnings(top["projects"].items()) if _given(top, "projects") else ()
+    warnings = (*tree_warnings(found.projects), *idle_benches.warnings(rule), *former)
+    return replace(found, warnings=warnings)
 
 
 def line_of(text: str, *keys: str) -> int | None:
@@ -196,7 +200,7 @@ def _projects(item: Item) -> tuple[ProjectSettings, ...]:
 
 
 def _project(item: Item) -> ProjectSettings:
-    keys = item.entries(PROJECT)
+    keys = renamed(item.entries((*PROJECT, "each")))
     if not _given(keys, "name"):
         item.wrong("has no `name`.")
     project = Project(
@@ -216,7 +220,9 @@ def _project(item: Item) -> ProjectSettings:
         members=_people(keys, "members", EVERYBODY),
         leads=_people(keys, "leads"),
         line=item.line,
-        each=_each(keys["each"], keys) if _given(keys, "each") else None,
+        personal_projects=_personal(keys["personal_projects"], keys)
+        if _given(keys, "personal_projects")
+        else None,
         gpu_hours=_hours(keys),
         sums=not _given(keys, "quota"),
     )
@@ -226,12 +232,12 @@ def _hours(keys: Mapping[str, Item]) -> HourBudget:
     return gpu_hours.budget(keys["gpu_hours"]) if _given(keys, "gpu_hours") else HourBudget()
 
 
-def _each(item: Item, project: Mapping[str, Item]) -> PersonalProject:
+def _personal(item: Item, project: Mapping[str, Item]) -> PersonalProject:
     if not _given(project, "members"):
         item.wrong(
-            "needs `members`: a group as `group:NAME`, or `*` for whoever has no other project."
+            "needs `members`: a group as `group:NAME`, or `*` for users without another project."
         )
-    keys = item.entries(EACH)
+    keys = item.entries(PERSONAL)
     return PersonalProject(
         quota=_quota(keys["quota"]) if "quota" in keys else 0,
         limit=keys["limit"].whole(most=MOST_GPUS) if _given(keys, "limit") else None,
@@ -267,7 +273,7 @@ def _people(keys: Mapping[str, Item], key: str, *words: str) -> tuple[str, ...]:
 def _person(item: Item, words: Sequence[str]) -> str:
     text = item.text()
     if text == EVERYBODY and EVERYBODY not in words:
-        item.wrong(f"cannot be {text!r}: only `members` may be everybody.")
+        item.wrong(f"cannot be {text!r}: only `members` may include all users.")
     kind, colon, name = text.partition(":")
     if colon and (kind != "group" or not name.strip()):
         item.wrong(f"is {text!r}; write a user's name, or `group:NAME` for a group.")
@@ -279,26 +285,26 @@ def _pools(item: Item) -> tuple[NodePool, ...]:
     for entry in item.items():
         pool = _pool(entry)
         if any(pool.name == other.name for other in pools):
-            entry.wrong(f"has the name {pool.name!r} of another pool; names must be different.")
+            entry.wrong(f"has the name {pool.name!r} of another pool; names must be unique.")
         pools.append(pool)
     if not pools:
-        item.wrong("is empty; leave the key out for one pool that serves both.")
+        item.wrong("is empty; omit the key for one pool that serves both.")
     return tuple(pools)
 
 
 def _pool(item: Item) -> NodePool:
-    keys = item.entries(("name", "nodes", "serves"))
+    keys = renamed(item.entries(("name", "nodes", "purpose", "serves")))
     if not _given(keys, "name"):
         item.wrong("has no `name`.")
     labels = keys["nodes"].entries() if _given(keys, "nodes") else {}
     return NodePool(
         name=keys["name"].text(),
         nodes={name: value.text(253) for name, value in labels.items()},
-        serves=_serves(keys["serves"]) if _given(keys, "serves") else NodePool("").serves,
+        purpose=_purpose(keys["purpose"]) if _given(keys, "purpose") else NodePool("").purpose,
     )
 
 
-def _serves(item: Item) -> frozenset[Literal["build", "train"]]:
+def _purpose(item: Item) -> frozenset[Literal["build", "train"]]:
     found: set[Literal["build", "train"]] = set()
     for entry in item.items():
         word = entry.text()
@@ -316,12 +322,12 @@ def _topology(item: Item) -> tuple[Level, ...]:
         level = Level(entry.text(253))
         if not level.name or level.name == NODE_LEVEL:
             entry.wrong(
-                f"is {level.label!r}; name a node label. Each node is a level of its own already."
+                f"is {level.label!r}; name a node label. Each node is already a level of its own."
             )
         if level.name in levels:
             entry.wrong(
-                f"is called {level.name!r} like {levels[level.name].label!r} before it; levels "
-                "are called by their label's last part, which must be different."
+                f"has the name {level.name!r}, as {levels[level.name].label!r} before it; the "
+                "last part of the label is the name of a level and must be unique."
             )
         levels[level.name] = level
     if len(levels) > MOST_LEVELS:

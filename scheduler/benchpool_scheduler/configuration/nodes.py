@@ -75,7 +75,7 @@ class Item:
             name = key.name_of_key()
             item = Item(value_node, self.source, f"{self.path}.{name}" if self.path else name)
             if name in found:
-                Item(key_node, self.source, item.path).wrong("is written twice; keep one of them.")
+                Item(key_node, self.source, item.path).wrong("is given twice; keep one of them.")
             if allowed is not None and name not in allowed:
                 Item(key_node, self.source, item.path).wrong(
                     f"is not a known key{nearest(name, allowed)}"
@@ -126,7 +126,7 @@ class Item:
         if not value.strip():
             self.wrong(f"must be a name, not {self._kind()}.")
         if len(value) > most or any(ord(sign) < 32 for sign in value):
-            self.wrong(f"must have at most {most} signs, all of them printable.", limit=most)
+            self.wrong(f"must have at most {most} characters, all printable.", limit=most)
         return value
 
     def is_null(self) -> bool:
@@ -163,13 +163,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("quotta", ["quota", "limit"])
     '; did you mean `quota`?'
     >>> nearest("x", ["quota", "limit"])
-    '; known are limit, quota.'
+    '; known: limit, quota.'
     """
     words = sorted(known)
     close = difflib.get_close_matches(name, words, n=1)
     if close:
         return f"; did you mean `{close[0]}`?"
-    return f"; known are {', '.join(words)}." if words else "; none is known."
+    return f"; known: {', '.join(words)}." if words else "; none is known."
 
 
 def compose(text: str, source: str) -> Item | None:
@@ -192,7 +192,8 @@ def compose(text: str, source: str) -> Item | None:
         ) from None
     except (yaml.YAMLError, RecursionError):
         raise InvalidInput(
-            f"{source} is not YAML: it has signs that are not allowed, or is nested too deeply.",
+            f"{source} is not YAML: it has characters that are not allowed, or is nested too "
+            "deeply.",
             code="configuration",
         ) from None
     return None if node is None else Item(node, source, "")

@@ -58,7 +58,7 @@ def with_personal(configuration: Configuration, people: Mapping[str, Set[str]]) 
     ``people`` maps each user to their groups. ``configuration`` may have personal projects already.
 
     >>> from benchpool_scheduler.configuration.loader import load
-    >>> text = "version: 1\\nprojects: [{name: all, members: ['*'], each: {limit: 2}}]"
+    >>> text = "version: 1\\nprojects: [{name: all, members: ['*'], personal_projects: {limit: 2}}]"
     >>> [str(one.name) for one in with_personal(load(text), {"susan": set()}).projects]
     ['all', 'susan']
     """
@@ -72,7 +72,9 @@ def with_personal(configuration: Configuration, people: Mapping[str, Set[str]]) 
 
 def _made(own: Configuration, people: Mapping[str, Set[str]]) -> Iterator[ProjectSettings]:
     taken = {str(settings.name) for settings in own.projects}
-    templates = [(one, one.each) for one in own.projects if one.each is not None]
+    templates = [
+        (one, one.personal_projects) for one in own.projects if one.personal_projects is not None
+    ]
     for user in sorted(people):
         groups = people[user]
         homeless = not any(

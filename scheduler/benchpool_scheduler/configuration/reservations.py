@@ -29,10 +29,10 @@ def entries(
     found: dict[str, QuotaReservation] = {}
     for number, entry in enumerate(item.items()):
         if number >= MOST:
-            item.wrong(f"has more than {MOST} entries; leave out those that are over.", limit=MOST)
+            item.wrong(f"has more than {MOST} entries; remove expired ones.", limit=MOST)
         one = _entry(entry, projects, zone)
         if one.name in found:
-            entry.wrong(f"has the name {one.name!r} of another one; names must be different.")
+            entry.wrong(f"has the name {one.name!r} of another reservation; names must be unique.")
         found[one.name] = one
     return tuple(found.values())
 
@@ -58,15 +58,15 @@ def _project(item: Item, projects: Sequence[ProjectSettings]) -> ProjectName:
     name = ProjectName(item.text())
     known = {it.name: it for it in projects}
     if name not in known:
-        item.wrong(f"is {name!r}, which is no project{nearest(name, list(known))}")
+        item.wrong(f"is {name!r}, which is not a project{nearest(name, list(known))}")
     if known[name].project.quota is None:
-        item.wrong(f"is {name!r}, which is guaranteed all GPUs already; leave it out.")
+        item.wrong(f"is {name!r}, which is already guaranteed all GPUs; omit it.")
     return name
 
 
 def _instant(item: Item, zone: str) -> float:
     value = item.scalar()
-    advice = "write a time as '2026-11-28 14:00', with a zone behind it where it is another."
+    advice = "write a time as '2026-11-28 14:00', followed by a time zone if it is not the site's."
     try:
         found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     except ValueError:

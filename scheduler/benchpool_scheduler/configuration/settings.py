@@ -71,7 +71,7 @@ class ProjectSettings:
     members: tuple[str, ...] = ()
     leads: tuple[str, ...] = ()
     line: int = field(default=0, compare=False)
-    each: PersonalProject | None = None
+    personal_projects: PersonalProject | None = None
     gpu_hours: HourBudget = field(default_factory=HourBudget)
     sums: bool = False
 
@@ -107,7 +107,7 @@ class NodePool:
 
     name: str
     nodes: Mapping[str, str] = field(default_factory=dict)
-    serves: frozenset[Literal["build", "train"]] = frozenset({"build", "train"})
+    purpose: frozenset[Literal["build", "train"]] = frozenset({"build", "train"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class Configuration:
         # Of two projects with one name the first counts. The loader rejects the second.
         by_name = {settings.name: settings for settings in reversed(self.projects)}
         above = {p.project.parent for p in self.projects if p.project.parent is not None}
-        above |= {p.name for p in self.projects if p.each is not None}
+        above |= {p.name for p in self.projects if p.personal_projects is not None}
         object.__setattr__(self, "_by_name", by_name)
         object.__setattr__(self, "_parents", frozenset(above))
         budgets = HourBudgets(
@@ -343,7 +343,7 @@ class Configuration:
     @property
     def offers_personal(self) -> bool:
         """Return whether a project gives each of its members a personal project."""
-        return any(settings.each is not None for settings in self.projects)
+        return any(settings.personal_projects is not None for settings in self.projects)
 
     def project(self, name: str) -> ProjectSettings | None:
         """Return the settings of one project, or None."""
@@ -375,7 +375,7 @@ class Configuration:
             one.name
             for one in self.projects
             if one.name != name
-            and (self.holds_jobs(one.name) or one.each is not None)
+            and (self.holds_jobs(one.name) or one.personal_projects is not None)
             and not self.is_personal(one.name)
             and any(above.name == name for above in self.upwards(one.name))
         ]

@@ -25,7 +25,7 @@ def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> N
         if settings.name in first:
             place.wrong(
                 f"has the name {settings.name!r} of the project on line "
-                f"{first[settings.name].line}; names must be different.",
+                f"{first[settings.name].line}; names must be unique.",
                 first_line=first[settings.name].line,
             )
         first[settings.name] = place
@@ -34,10 +34,12 @@ def check_tree(projects: Sequence[ProjectSettings], places: Sequence[Item]) -> N
         parent = settings.project.parent
         if parent is not None and parent not in parents:
             others = [name for name in parents if name != settings.name]
-            place.wrong(f"has the parent {parent!r}, which is no project{nearest(parent, others)}")
+            place.wrong(
+                f"has the parent {parent!r}, which is not a project{nearest(parent, others)}"
+            )
         path = _upwards(settings.name, parents)
         if settings.name in path[1:]:
-            place.wrong(f"is its own ancestor ({' in '.join(path)}); break the circle.")
+            place.wrong(f"is its own ancestor ({' in '.join(path)}); break the cycle.")
         if len(path) > MOST_DEPTH:
             place.wrong(
                 f"has more than {MOST_DEPTH - 1} projects above it; make the tree flatter.",
@@ -68,10 +70,10 @@ def tree_warnings(projects: Sequence[ProjectSettings]) -> tuple[str, ...]:
     for settings in projects:
         children = below.get(settings.name, [])
         found += _void_guarantees(settings, children)
-        if children and settings.members and settings.each is None:
+        if children and settings.members and settings.personal_projects is None:
             found.append(
                 f"Project {settings.name} has projects below it and holds no jobs itself; its "
-                f"{len(settings.members)} members need to belong to one of those."
+                f"{len(settings.members)} members must belong to one of those."
             )
     return tuple(found)
 
@@ -94,18 +96,23 @@ def _void_guarantees(settings: ProjectSettings, below: Sequence[Project]) -> Ite
                 f"it never gets more than {limit:g} {unit}."
             )
         most = min((it for it in (quota, limit) if it is not None), default=None)
-        each = settings.each.quota if settings.each is not None and resource == 0 else 0
+        each = (
+            settings.personal_projects.quota
+            if settings.personal_projects is not None and resource == 0
+            else 0
+        )
         if most is not None and each is not None and each > most:
             yield (
-                f"Each member of project {above.name} is guaranteed {each} GPUs, and "
-                f"{above.name} itself {most:g}: no member can have theirs in full."
+                f"Each member of project {above.name} is guaranteed {each} GPUs, but {above.name} "
+                f"itself only {most:g}: no member can get the full guarantee."
             )
         named = {it.name: own for it in below if (own := _bounds(it, resource)[0])}
         promised = sum(named.values())
         if most is not None and promised > most:
             yield (
                 f"The projects below {above.name} are guaranteed {promised:g} {unit} together "
-                f"({largest(named)}), {above.name} itself {most:g}: what is beyond that is void."
+                f"({largest(named)}), but {above.name} itself only {most:g}: the excess has no "
+                "effect."
             )
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract import FilePath, Sha256, SourceKind
 
-ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
+ARGUMENTS = Meta(max_length=4096, description="Arguments, passed unchanged without a shell.")
 Argument = Annotated[str, Meta(max_length=32768)]
 Level = Annotated[str, Meta(min_length=1, max_length=316)]
 
@@ -20,7 +20,7 @@ def _about(text: str, **bounds: Any) -> Meta:
 class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Script that runs as `interpreter PATH ARGS...` in the working folder."""
 
-    path: Annotated[FilePath, _about("Seen from the working folder.")]
+    path: Annotated[FilePath, _about("Path relative to the working folder.")]
     args: Annotated[list[Argument], ARGUMENTS] = []
 
 
@@ -34,7 +34,7 @@ class Module(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Notebook that is executed cell by cell."""
 
-    sha256: Annotated[Sha256, _about("The notebook's text, an uploaded object.")]
+    sha256: Annotated[Sha256, _about("Hash of the uploaded object with the notebook's text.")]
     name: Annotated[
         str,
         Meta(
@@ -43,7 +43,7 @@ class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
             description="File name of the executed copy in the output folder.",
         ),
     ]
-    fill: Annotated[bool, _about("The values of parameters are put into its cells.")] = False
+    fill: Annotated[bool, _about("Insert the values of parameters into its cells.")] = False
 
 
 class Pods(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
@@ -54,7 +54,7 @@ class Pods(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     owner: Annotated[str, Meta(min_length=1, max_length=253)]
     names: Annotated[
         list[Annotated[str, Meta(max_length=253)]],
-        Meta(min_length=1, max_length=4096, description="Of the pods, by worker."),
+        Meta(min_length=1, max_length=4096, description="Names of the pods, by worker."),
     ]
 
 
@@ -62,9 +62,9 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     """Required or preferred closeness of the workers, by node labels, e.g. of racks."""
 
     required: Annotated[
-        Level | None, _about("All workers in one domain of this label, or the job waits.")
+        Level | None, _about("Label whose domain must hold all workers; otherwise the job waits.")
     ] = None
-    preferred: Annotated[Level | None, _about("Tried first.")] = None
+    preferred: Annotated[Level | None, _about("Label whose domains are tried first.")] = None
 
 
 class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

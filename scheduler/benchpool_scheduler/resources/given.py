@@ -12,7 +12,7 @@ from benchpool_scheduler.resources.entries import Argument
 RULES = (
     Rule(
         "self.all(n, n.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
-        "env has a name that no variable can have; use letters, digits and _.",
+        "env has an invalid variable name; use letters, digits and _.",
     ),
     Rule(
         "!self.exists(n, n.startsWith('BENCHPOOL_'))",
@@ -32,7 +32,7 @@ Environment = Annotated[
 ParameterTexts = Annotated[
     dict[str, Annotated[str, Meta(max_length=65536)]],
     Meta(
-        description="What its notebook or function was given, as JSON: facts.",
+        description="Parameters of its notebook or function, as JSON (a record).",
         max_length=256,
     ),
 ]

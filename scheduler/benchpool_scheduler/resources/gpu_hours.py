@@ -12,8 +12,10 @@ Hours = Annotated[float, Meta(ge=0, le=1e9)]
 class HourBudgetSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """GPU-hours in a calendar month. A missing value is no limit."""
 
-    soft: Annotated[Hours | None, Meta(description="Past it the weight falls (R7).")] = None
-    hard: Annotated[Hours | None, Meta(description="Past it nothing new begins.")] = None
+    soft: Annotated[
+        Hours | None, Meta(description="Budget beyond which the weight falls (R7).")
+    ] = None
+    hard: Annotated[Hours | None, Meta(description="Budget beyond which no job starts.")] = None
 
 
 class UserHoursSpec(
@@ -23,10 +25,14 @@ class UserHoursSpec(
 
     time_zone: (
         Annotated[
-            str, Meta(min_length=1, max_length=64, description="Whose months and days count.")
+            str, Meta(min_length=1, max_length=64, description="Time zone of days and months.")
         ]
         | None
     ) = None
-    soft: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None
-    hard: Annotated[Hours | None, Meta(description="Of a user whom nothing else names.")] = None
+    soft: Annotated[
+        Hours | None, Meta(description="Default for users without their own entry.")
+    ] = None
+    hard: Annotated[
+        Hours | None, Meta(description="Default for users without their own entry.")
+    ] = None
     users: Annotated[dict[str, HourBudgetSpec], Meta(max_length=10_000)] = {}

@@ -21,10 +21,10 @@ class IdleExemptionSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_de
         Meta(
             pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
             max_length=10,
-            description="The last day, as 2026-12-31.",
+            description="Last day, such as 2026-12-31.",
         ),
     ]
-    why: Annotated[str, Meta(max_length=200, description="For people to read.")] = ""
+    why: Annotated[str, Meta(max_length=200, description="Reason, shown to users.")] = ""
 
 
 class IdleRuleSpec(
@@ -33,17 +33,26 @@ class IdleRuleSpec(
     """Rule for the release of idle benches."""
 
     act: Annotated[
-        bool | None, Meta(description="Without it nobody is told and nothing is given back.")
+        bool | None,
+        Meta(
+            description="Reclaim idle benches; false sends no notifications and reclaims nothing."
+        ),
     ] = None
-    tell_s: Annotated[Seconds | None, Meta(description="Idle for so long, it is said.")] = None
-    ask_s: Annotated[Seconds | None, Meta(description="Idle for so long, the owner is asked.")] = (
-        None
-    )
-    act_s: Annotated[Seconds | None, Meta(description="Idle for so long, it is given back.")] = None
+    tell_s: Annotated[
+        Seconds | None, Meta(description="Idle time until the owner is notified, in seconds.")
+    ] = None
+    ask_s: Annotated[
+        Seconds | None, Meta(description="Idle time until the owner is asked, in seconds.")
+    ] = None
+    act_s: Annotated[
+        Seconds | None, Meta(description="Idle time until the bench is reclaimed, in seconds.")
+    ] = None
     keep_s: Annotated[
-        Seconds | None, Meta(description="For so long its owner keeps a bench at once.")
+        Seconds | None,
+        Meta(description="Duration of one request of the owner to keep a bench, in seconds."),
     ] = None
     keeps_a_day: Annotated[
-        Annotated[int, Meta(ge=0, le=100)] | None, Meta(description="So often in 24 hours.")
+        Annotated[int, Meta(ge=0, le=100)] | None,
+        Meta(description="Maximum number of requests to keep a bench in 24 hours."),
     ] = None
     exempt: Annotated[list[IdleExemptionSpec], Meta(max_length=1000)] = []

@@ -50,7 +50,7 @@ def _about(text: str, **bounds: Any) -> Meta:
 ONE_ENTRY = Rule(
     "(has(self.script) ? 1 : 0) + (has(self.module) ? 1 : 0) + (has(self.command) ? 1 : 0)"
     " + (has(self.notebook) ? 1 : 0) + (has(self.pods) ? 1 : 0) == 1",
-    "Say what to run with exactly one of script, module, command and notebook.",
+    "Give exactly one of script, module, command and notebook.",
 )
 RENAMED = {"time_limit_s": "timeLimitSeconds"}
 """Names of fields of ``Asked`` that differ from their camel-case form."""
@@ -84,7 +84,7 @@ class TrainingJobSpec(
         ONE_ENTRY,
         Rule(
             "!has(self.minWorkers) || self.minWorkers <= self.workers",
-            "minWorkers is more than workers; choose from 1 to the number of workers.",
+            "minWorkers is greater than workers; choose from 1 to the number of workers.",
             field=".minWorkers",
         ),
     )
@@ -93,44 +93,49 @@ class TrainingJobSpec(
     module: Module | None = None
     command: Annotated[
         Annotated[list[Argument], Meta(min_length=1, max_length=4096)] | None,
-        _about("A command and its arguments; no shell reads them."),
+        _about("Command and its arguments, run without a shell."),
     ] = None
     notebook: Notebook | None = None
     pods: Pods | None = None
-    name: Annotated[Name100 | None, _about("For people; by default metadata.name.")] = None
+    name: Annotated[Name100 | None, _about("Display name; by default metadata.name.")] = None
     project: Annotated[
-        Name100 | None, _about("Whose quota it runs on; may be left out where there is one only.")
+        Name100 | None, _about("Project whose quota it uses; optional if the user has only one.")
     ] = None
-    user: Annotated[Person | None, _about("In whose name it runs, as the Hub knows people.")] = None
+    user: Annotated[Person | None, _about("User of the Hub in whose name it runs.")] = None
     image: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1000)] | None,
-        _about("Image of the workers, best by digest; by default that of the site."),
+        _about("Image of the workers, preferably by digest; by default the site's image."),
     ] = None
     env: Environment = msgspec.field(default_factory=dict)
     parameters: ParameterTexts = msgspec.field(default_factory=dict)
     environment: Annotated[
         Sha256 | None,
-        _about("Object with the variables of a job that came in through the API, out of sight."),
+        _about("Hidden object with the variables of a job submitted through the API."),
     ] = None
     topology: Topology | None = None
-    suspend: Annotated[bool, _about("It waits, or is paused, until this is false again.")] = False
-    interpreter: Annotated[FilePath | None, _about("Of script, module and notebook.")] = None
+    suspend: Annotated[
+        bool, _about("Keep the job waiting or paused until this is false again.")
+    ] = False
+    interpreter: Annotated[
+        FilePath | None, _about("Interpreter of script, module and notebook.")
+    ] = None
     working_folder: Annotated[
-        FilePath | None, _about("Absolute; without it the job runs in a copy of its files.")
+        FilePath | None, _about("Absolute path; without it the job runs in a copy of its files.")
     ] = None
     output_folder: Annotated[
-        FilePath | None, _about("Absolute; gets what the job leaves in its output folder.")
+        FilePath | None,
+        _about("Absolute path that receives the content of the job's output folder."),
     ] = None
-    files: Annotated[list[FileSpec], _about("Its files, when they are few.", max_length=256)] = (
+    files: Annotated[list[FileSpec], _about("Files of the job, at most 256.", max_length=256)] = (
         msgspec.field(default_factory=list)
     )
     bundle: Annotated[
-        Sha256 | None, _about("An uploaded object with the list of its files, when they are many.")
+        Sha256 | None, _about("Uploaded object with the list of files of the job, for many files.")
     ] = None
     source: Origin | None = None
     key: Annotated[
         Annotated[str, Meta(min_length=1, max_length=200)] | None,
-        _about("Makes a repeat of the same submission harmless."),
+        _about("Idempotency key: a repeated submission creates no second job."),
     ] = None
 
 
@@ -141,7 +146,7 @@ if TYPE_CHECKING:
     class AcceptedSpec(Asked, frozen=True):
         """Fields of a spec that are listed in ``WRITTEN``."""
 
-    class SpecWishes(Asked, frozen=True):
+    class SpecRequests(Asked, frozen=True):
         """Fields of a spec that are listed in ``WRITTEN``, and the name."""
 
         name: str | None = None
@@ -149,14 +154,14 @@ else:
     AcceptedSpec = msgspec.defstruct(
         "AcceptedSpec",
         [(it.name, it.type, it.default) for it in _CHANGEABLE],
-        namespace={"__doc__": "What it was last allowed to ask for, of what may change."},
+        namespace={"__doc__": "Changeable fields of the spec, as last accepted."},
         rename=_camel,
         frozen=True,
         omit_defaults=True,
     )
     """Changeable fields of a spec, as last accepted."""
-    SpecWishes = msgspec.defstruct(
-        "SpecWishes",
+    SpecRequests = msgspec.defstruct(
+        "SpecRequests",
         [("name", str | None, None)],
         bases=(AcceptedSpec,),
         rename=_camel,
@@ -165,7 +170,7 @@ else:
     """Fields of a spec that users may change at any time. The scheduler adds API changes."""
 
 
-MAY_CHANGE = frozenset({*SpecWishes.__struct_encode_fields__, "suspend"})
+MAY_CHANGE = frozenset({*SpecRequests.__struct_encode_fields__, "suspend"})
 """Fields of the spec that may change at any time."""
 FIXED = tuple(it for it in TrainingJobSpec.__struct_encode_fields__ if it not in MAY_CHANGE)
 """Fields of the spec that cannot change after acceptance (see ``policies``)."""
@@ -183,7 +188,7 @@ class ReasonStatus(Struct, frozen=True):
     remedy: Sentence = ""
 
 
-class WishStatus(
+class StopRequestStatus(
     Struct,
     frozen=True,
     omit_defaults=True,
@@ -199,7 +204,9 @@ class WishStatus(
     text: Sentence = ""
     claimant: Code | None = None
     held: bool = False
-    early: Annotated[bool, _about("Its sweep asked: other trials do better.")] = False
+    early: Annotated[
+        bool, _about("True if its sweep stopped it because other trials do better.")
+    ] = False
 
 
 class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -276,15 +283,13 @@ REFUSED = "refused"
 class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     """State and history of the job. The scheduler is rebuilt from it after a restart."""
 
-    id: Annotated[
-        Annotated[str, Meta(max_length=26)] | None, _about("The id by which benchpool calls it.")
-    ] = None
+    id: Annotated[Annotated[str, Meta(max_length=26)] | None, _about("Job ID of benchpool.")] = None
     state: Annotated[
         Annotated[str, Meta(extra_json_schema={"enum": [*map(str, State), REFUSED]})] | None,
-        _about(f"The state of the job; `{REFUSED}` for one that was not accepted."),
+        _about(f"State of the job; `{REFUSED}` if it was not accepted."),
     ] = None
     reason: Annotated[
-        ReasonStatus | None, _about("Why it waits, is paused, was not accepted, or how it ended.")
+        ReasonStatus | None, _about("Why it waits, is paused or was not accepted, or how it ended.")
     ] = None
     estimated_start: EstimatedStartStatus | None = None
     user: Person | None = None
@@ -298,22 +303,22 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
     started: datetime | None = None
     ended: datetime | None = None
     exit_code: int | None = None
-    wish: WishStatus | None = None
+    stop_request: StopRequestStatus | None = msgspec.field(default=None, name="wish")
     note: Annotated[
-        ReasonStatus | None, _about("What is kept of how it was paused, queued again or ended.")
+        ReasonStatus | None, _about("How it was last paused, queued again or ended.")
     ] = None
     promised: Annotated[
         tuple[PlaceStatus, ...],
-        _about("GPUs that others are leaving for it (R20).", max_length=4096),
+        _about("GPUs that other jobs are vacating for it (R20).", max_length=4096),
     ] = ()
     awaits: Annotated[
-        tuple[AwaitedStatus, ...], _about("The jobs that it is to run after.", max_length=64)
+        tuple[AwaitedStatus, ...], _about("Jobs that must end before it starts.", max_length=64)
     ] = ()
     freed: Annotated[
-        datetime | None, _about("When it joined the queue, where it had waited for other jobs.")
+        datetime | None, _about("Time at which it joined the queue after waiting for other jobs.")
     ] = None
     late_since: Annotated[
-        datetime | None, _about("Since when its deadline is not to be met any more.")
+        datetime | None, _about("Time since when it is expected to miss its deadline.")
     ] = None
     progress: ProgressStatus | None = None
     measured: MeasuredStatus | None = None
@@ -323,26 +328,29 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
     ] = ()
     retried: Annotated[
         tuple[RetryStatus, ...],
-        _about("Failures after which it was tried again, oldest first.", max_length=MOST_RETRIES),
+        _about("Failures after which it was retried, oldest first.", max_length=MOST_RETRIES),
     ] = ()
-    remark: Annotated[str, _about("What its people wrote about it.", max_length=500)] = ""
+    remark: Annotated[str, _about("Remark of its users.", max_length=500)] = ""
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
     accepted_gpus: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None, _about("GPUs of each worker, as accepted.")
     ] = None
     accepted_workers: Annotated[
-        Annotated[int, Meta(ge=1, le=4096)] | None, _about("Workers it is to have, as accepted.")
+        Annotated[int, Meta(ge=1, le=4096)] | None, _about("Number of workers, as accepted.")
     ] = None
     accepted: Annotated[
-        AcceptedSpec | None, _about("What may change of the spec, as it was accepted last.")
+        AcceptedSpec | None, _about("Changeable fields of the spec, as last accepted.")
     ] = None
     accepted_least: Annotated[
-        Annotated[int, Meta(ge=1, le=4096)] | None, _about("The least it may run with.")
+        Annotated[int, Meta(ge=1, le=4096)] | None,
+        _about("Minimum number of workers, as accepted."),
     ] = None
-    suspend: Annotated[bool, _about("The value of spec.suspend that was last acted upon.")] = False
+    suspend: Annotated[bool, _about("Last processed value of spec.suspend.")] = False
     observed_generation: Annotated[int, Meta(ge=0)] = 0
-    epoch: Annotated[int, _about("Of the leader that wrote this.", ge=0)] = 0
-    revision: Annotated[int, _about("Grows with each write of the scheduler.", ge=0)] = 0
+    epoch: Annotated[int, _about("Epoch of the leader that wrote this.", ge=0)] = 0
+    revision: Annotated[
+        int, _about("Number that grows with each write of the scheduler.", ge=0)
+    ] = 0
 
 
 class TrainingJob(Struct, frozen=True):
@@ -360,7 +368,7 @@ TRAINING_JOBS = Resource(
     words=("tj", "tjob"),
     text="A unit of training: workers that get their GPUs together, from the pool.",
     columns=(
-        PrinterColumn("Job", ".spec.name", text="Its name, where the object has another one"),
+        PrinterColumn("Job", ".spec.name", text="Name of the job if it differs from the object's"),
         PrinterColumn("User", ".spec.user"),
         PrinterColumn("Project", ".status.project"),
         PrinterColumn("GPUs", ".spec.gpus", "integer", text="GPUs of each worker"),

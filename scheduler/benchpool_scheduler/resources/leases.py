@@ -25,15 +25,19 @@ class BuildLeaseSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self == oldSelf",
-            "A build lease never changes; stop the server, and start it again.",
+            "A build lease cannot change. Stop the server and start it again.",
         ),
     )
 
     user: Person
-    spawn: Annotated[str, Meta(min_length=1, max_length=100, description="One start of a server.")]
+    spawn: Annotated[
+        str, Meta(min_length=1, max_length=100, description="ID of one start of a server.")
+    ]
     gpus: Annotated[tuple[GpuName, ...], Meta(max_length=1024)]
     since: datetime
-    server: Annotated[str, Meta(max_length=100, description="Empty for the default server.")] = ""
+    server: Annotated[
+        str, Meta(max_length=100, description="Name of the server; empty for the default server.")
+    ] = ""
 
 
 class BuildLeaseStatus(Struct, frozen=True, rename="camel", omit_defaults=True):

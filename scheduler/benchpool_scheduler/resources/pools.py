@@ -60,10 +60,10 @@ class PersonalSpec(
     )
 
     quota: Annotated[
-        int | str, Meta(description="GPUs it gets whenever it asks, or `unlimited` (R4).")
+        int | str, Meta(description="GPUs guaranteed at any time, or `unlimited` (R4).")
     ] = 0
-    limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
-    weight: Annotated[Amount, Meta(description="Its part of the surplus (R5).")] = 1
+    limit: Annotated[Gpus | None, Meta(description="Maximum number of GPUs (R8).")] = None
+    weight: Annotated[Amount, Meta(description="Share of the surplus (R5).")] = 1
     gpu_hours: HourBudgetSpec | None = None
 
 
@@ -76,6 +76,7 @@ class ProjectSpec(
         "memory_gib": "memoryGib",
         "min_runtime_s": "minRuntimeSeconds",
         "gpu_hours": "gpuHours",
+        "personal_projects": "personalProjects",
     },
 ):
     """Queue of the pool for a person, a team or an activity. Projects form a tree."""
@@ -95,41 +96,44 @@ class ProjectSpec(
     )
 
     name: Annotated[
-        Name100 | None, Meta(description="As people write it; by default metadata.name.")
+        Name100 | None, Meta(description="Name shown to users; by default metadata.name.")
     ] = None
-    parent: Annotated[Name100 | None, Meta(description="The project above.")] = None
+    parent: Annotated[Name100 | None, Meta(description="Parent project.")] = None
     quota: Annotated[
         int | str | None,
         Meta(
-            description="GPUs it gets whenever it asks, or `unlimited`; by default 0, and for a "
-            "project with others below it the sum of theirs (R4)."
+            description="GPUs guaranteed at any time, or `unlimited`; by default 0, or the sum "
+            "of the projects below it (R4)."
         ),
     ] = None
-    limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
+    limit: Annotated[Gpus | None, Meta(description="Maximum number of GPUs (R8).")] = None
     weight: Annotated[
-        Amount | None, Meta(description="Its part of the surplus; by default the quota (R5).")
+        Amount | None, Meta(description="Share of the surplus; by default the quota (R5).")
     ] = None
     priority: Annotated[
-        int, Meta(ge=-1_000_000, le=1_000_000, description="Its turn at the surplus (R5).")
+        int, Meta(ge=-1_000_000, le=1_000_000, description="Surplus order (R5), higher first.")
     ] = 0
-    each: Annotated[
+    personal_projects: Annotated[
         PersonalSpec | None,
-        Meta(description="Each member gets a project of their own below it, with these bounds."),
+        Meta(description="Personal project of each member below it, with these settings."),
     ] = None
+    each: Annotated[PersonalSpec | None, Meta(description="Former name of `personalProjects`.")] = (
+        None
+    )
     cpus: BoundSpec | None = None
     memory_gib: BoundSpec | None = None
     min_runtime_s: Annotated[
-        Seconds | None, Meta(description="Its jobs are protected so long after a start (R19).")
+        Seconds | None, Meta(description="Protection of jobs after a start (R19).")
     ] = None
     members: Annotated[
         People,
-        Meta(description="Users, groups as `group:NAME`, `*` for whoever has no other project."),
+        Meta(description="Users, groups as `group:NAME`, `*` for users without another project."),
     ] = []
-    leads: Annotated[People, Meta(description="Who may see and steer all its jobs.")] = []
+    leads: Annotated[People, Meta(description="Users and groups that lead the project.")] = []
     gpu_hours: HourBudgetSpec | None = None
     order: Annotated[
         int,
-        Meta(ge=0, le=1_000_000, description="Its age among projects; the smallest is the oldest."),
+        Meta(ge=0, le=1_000_000, description="Age rank among projects; smallest is the oldest."),
     ] = 1_000_000
 
 
@@ -144,9 +148,9 @@ class PastUse(Struct, frozen=True, omit_defaults=True, rename={"gpu_s": "gpuSeco
 class ProjectStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Current state of the project."""
 
-    fair_share: Annotated[int | None, Meta(description="GPUs it deserves now (R4, R5).")] = None
-    allocated: Annotated[int | None, Meta(description="GPUs its jobs hold.")] = None
-    waiting: Annotated[int | None, Meta(description="Jobs that wait.")] = None
+    fair_share: Annotated[int | None, Meta(description="Fair share in GPUs now (R4, R5).")] = None
+    allocated: Annotated[int | None, Meta(description="GPUs held by its jobs.")] = None
+    waiting: Annotated[int | None, Meta(description="Number of waiting jobs.")] = None
     past_use: Annotated[tuple[PastUse, ...], Meta(max_length=10_000)] = ()
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
     epoch: Annotated[int, Meta(ge=0)] = 0
@@ -162,9 +166,9 @@ PROJECTS = Resource(
         PrinterColumn("Parent", ".spec.parent"),
         PrinterColumn("Quota", ".spec.quota"),
         PrinterColumn("Limit", ".spec.limit", "integer"),
-        PrinterColumn("Share", ".status.fairShare", "integer", text="GPUs it deserves now"),
-        PrinterColumn("Holds", ".status.allocated", "integer", text="GPUs its jobs hold"),
-        PrinterColumn("Waiting", ".status.waiting", "integer", text="Jobs that wait"),
+        PrinterColumn("Share", ".status.fairShare", "integer", text="Fair share in GPUs now"),
+        PrinterColumn("Holds", ".status.allocated", "integer", text="GPUs held by its jobs"),
+        PrinterColumn("Waiting", ".status.waiting", "integer", text="Number of waiting jobs"),
         PrinterColumn("Weight", ".spec.weight", "number", wide=True),
         PrinterColumn("Priority", ".spec.priority", "integer", wide=True),
         PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
@@ -173,7 +177,7 @@ PROJECTS = Resource(
         Rule(
             "!has(self.spec.parent) || self.spec.parent != "
             "(has(self.spec.name) ? self.spec.name : self.metadata.name)",
-            "A project cannot be its own parent; name another one, or none.",
+            "A project cannot be its own parent. Name another one, or none.",
             field=".spec.parent",
         ),
     ),
@@ -187,16 +191,24 @@ class NodePoolSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         dict[str, Annotated[str, Meta(max_length=63)]],
         Meta(max_length=32, description="Labels that a node must have; none means every node."),
     ] = {}
+    purpose: Annotated[
+        list[Literal["build", "train"]],
+        Meta(
+            max_length=2,
+            description="Purpose of the nodes; empty means both.",
+            extra_json_schema={"x-kubernetes-list-type": "set"},
+        ),
+    ] = []
     serves: Annotated[
         list[Literal["build", "train"]],
         Meta(
             max_length=2,
-            description="What they serve; empty means both.",
+            description="Former name of `purpose`.",
             extra_json_schema={"x-kubernetes-list-type": "set"},
         ),
     ] = []
     order: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="A node belongs to the first pool that fits it.")
+        int, Meta(ge=0, le=1_000_000, description="Rank; a node is in the first matching pool.")
     ] = 1_000_000
 
 
@@ -217,7 +229,8 @@ NODE_POOLS = Resource(
     words=("bpool",),
     text="Nodes with GPUs, chosen by labels, that serve benches, training or both.",
     columns=(
-        PrinterColumn("Serves", ".spec.serves"),
+        PrinterColumn("Purpose", ".spec.purpose"),
+        PrinterColumn("Serves", ".spec.serves", wide=True, text="Former name of purpose"),
         PrinterColumn("Nodes", ".status.nodes", "integer"),
         PrinterColumn("GPUs", ".status.gpus", "integer"),
         PrinterColumn("Free", ".status.free", "integer"),
@@ -240,7 +253,7 @@ class BuildSpec(
         ),
     )
 
-    default: Annotated[Gpus, Meta(description="Of a user whom nothing else names.")] = 0
+    default: Annotated[Gpus, Meta(description="Build quota of users without another entry.")] = 0
     groups: Annotated[dict[str, Gpus], Meta(max_length=10_000)] = {}
     users: Annotated[dict[str, Gpus], Meta(max_length=10_000)] = {}
     reserve: Annotated[
@@ -289,10 +302,10 @@ class PricesSpec(
 ):
     """Prices of a GPU-hour for its holder, for reports."""
 
-    currency: Annotated[str, Meta(max_length=16, description="Such as EUR.")] = ""
+    currency: Annotated[str, Meta(max_length=16, description="Currency, such as EUR.")] = ""
     gpu_hour: Annotated[
         dict[str, Annotated[float, Meta(ge=0, le=1e6)]],
-        Meta(description="By model of the GPU; a model that is not named costs nothing."),
+        Meta(description="Price of a GPU-hour by GPU model; other models cost nothing."),
     ] = {}
 
 
@@ -308,7 +321,7 @@ class PoolSettingsSpec(
         list[Annotated[str, Meta(min_length=1, max_length=253)]],
         Meta(
             max_length=8,
-            description="Labels that say how close machines stand, the widest first (R12).",
+            description="Node labels that state how close machines are, widest first (R12).",
         ),
     ] = []
     retention: RetentionSpec | None = None
@@ -364,7 +377,7 @@ POOL_SETTINGS = Resource(
     spec=PoolSettingsSpec,
     status=PoolSettingsStatus,
     words=("bpset",),
-    text="Build quotas and policy of the whole pool; there is one, named default.",
+    text="Build quotas and policy of the whole pool. The only object is named default.",
     columns=(
         PrinterColumn("In force", ".status.conditions[?(@.type=='InForce')].status"),
         PrinterColumn("Why", ".status.conditions[?(@.type=='InForce')].message"),
@@ -373,7 +386,7 @@ POOL_SETTINGS = Resource(
     rules=(
         Rule(
             "self.metadata.name == 'default'",
-            "There is one PoolSettings object, and its name is default.",
+            "The only PoolSettings object is named default.",
         ),
     ),
 )

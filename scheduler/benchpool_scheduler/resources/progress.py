@@ -23,12 +23,14 @@ class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
     attempt: Annotated[int, Meta(ge=0)] = 0
     before: float | None = None
     first_at: Annotated[
-        datetime | None, Meta(description="Since when its pace is counted, in this attempt.")
+        datetime | None, Meta(description="Start of the measurement of its pace in this attempt.")
     ] = None
-    first_fraction: Annotated[float | None, Meta(description="How far it was then, 0 to 1.")] = None
+    first_fraction: Annotated[float | None, Meta(description="Progress at that time, 0 to 1.")] = (
+        None
+    )
     runs: Annotated[
         tuple[TrackerRun, ...],
-        Meta(max_length=8, description="Its runs in trackers, as the job tells them."),
+        Meta(max_length=8, description="Its runs in trackers, as reported by the job."),
     ] = ()
 
 

@@ -15,8 +15,8 @@ from benchpool_scheduler.resources.jobs import MAY_CHANGE, TRAINING_JOBS
 INTRODUCTION = """# Custom resources
 
 Group and version are `{version}`. `kubectl explain trainingjob.spec` prints the same, and
-`kubectl get benchpool -A` all objects. What people write is under `spec`; what benchpool answers
-is under `status`, and only its scheduler writes it.
+`kubectl get benchpool -A` all objects. Users write the fields under `spec`. Only benchpool's
+scheduler writes the fields under `status`.
 """
 
 
@@ -41,7 +41,7 @@ def _section(resource: Resource) -> str:
     return "\n".join(
         [
             f"## {kind.kind}\n",
-            f"{resource.text} An object {scope}; kubectl knows it as {words}.\n",
+            f"{resource.text} An object {scope}; its names in kubectl are {words}.\n",
             f"`kubectl get` shows {columns}{also}.\n",
             "### spec\n",
             "| field | value | what it means |\n|---|---|---|",
@@ -60,7 +60,7 @@ def _rules(resource: Resource) -> Iterator[Any]:
     yield from resource.rules
     if resource is TRAINING_JOBS:
         yield from RULES
-        yield Rule("", policies.SENTENCE.format(field="Of an accepted job, every other field than "
+        yield Rule("", policies.SENTENCE.format(field="Of an accepted job, every field except "
                    f"{', '.join(sorted(MAY_CHANGE))}"))  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def _rows(whole: schema.Schema, above: str) -> Iterator[tuple[str, str, str]]:
         if "default" in inside:
             text = f"{text} Default `{_literal(inside['default'])}`.".strip()
         if name in needed and not above:
-            text = f"{text} Must be given.".strip()
+            text = f"{text} Required.".strip()
         yield path, _kind(inside), text
         below = inside.get("items", inside)
         if "properties" in below and above.count(".") < 2:

@@ -20,5 +20,5 @@ class ReservationSpec(
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     project: Annotated[str, Meta(min_length=1, max_length=100)]
     gpus: Annotated[int, Meta(ge=1, le=100_000)]
-    from_: Annotated[Time, Meta(description="When it begins, as 2026-11-28 14:00.")]
-    until: Annotated[Time, Meta(description="When it is over.")]
+    from_: Annotated[Time, Meta(description="Start, such as 2026-11-28 14:00.")]
+    until: Annotated[Time, Meta(description="End.")]

@@ -54,13 +54,16 @@ class RetryRuleSpec(
 
     times: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_RETRIES)] | None,
-        Meta(description="Jobs are tried again so often; 0 is never."),
+        Meta(description="Maximum number of retries; 0 disables retries."),
     ] = None
     pause_s: Annotated[
-        Wait | None, Meta(description="They wait so long before the next attempt.")
+        Wait | None, Meta(description="Delay before the next attempt, in seconds.")
     ] = None
     avoid_s: Annotated[
-        Wait | None, Meta(description="So long they keep off the node, where there are others.")
+        Wait | None,
+        Meta(
+            description="Time for which the job avoids the node, if there are others, in seconds."
+        ),
     ] = None
 
 
@@ -72,7 +75,7 @@ else:
     RetryRulesSpec = msgspec.defstruct(
         "RetryRulesSpec",
         [(cause.replace("-", "_"), RetryRuleSpec | None, None) for cause in FAILURES],
-        namespace={"__doc__": "Whether jobs are tried again after failures, by their cause."},
+        namespace={"__doc__": "Rules for retries of jobs after failures, by cause."},
         rename="camel",
         frozen=True,
         forbid_unknown_fields=True,
@@ -87,9 +90,12 @@ class HangRuleSpec(
 
     after_s: Annotated[
         Annotated[float, Meta(ge=LEAST_S, le=MOST_S)] | None,
-        Meta(description="Silent for so long it hangs; without it only jobs that ask are watched."),
+        Meta(
+            description="Silence after which a job counts as hanging, in seconds; without it only "
+            "jobs that request it are watched."
+        ),
     ] = None
     act: Annotated[
         IfHanging | None,
-        Meta(description="What is done with a job that does not say it: tell, requeue, nothing."),
+        Meta(description="Action for jobs without their own: `tell`, `requeue` or `nothing`."),
     ] = None

@@ -199,7 +199,7 @@ def environment_in(content: bytes, job: str) -> dict[str, str]:
     """
     held = msgspec.json.decode(content, type=_Environment)
     if held.job != job:
-        raise ValueError(f"the variables are those of job {held.job}, not of {job}")
+        raise ValueError(f"the variables belong to job {held.job}, not to {job}")
     return held.variables
 
 

@@ -38,7 +38,6 @@ def test_change_is_described_in_words() -> None:
     before = load("version: 1")
     after = load("{version: 1, retries: {gpu_error: {times: 0}, exit_code: {times: 1}}}")
     assert compare(before, after) == [
-        "Jobs are tried again after gpu-error: 2 times after 30 s, for 1 h not on that node → "
-        "never.",
-        "Jobs are tried again after exit-code: never → 1 time after 10 s.",
+        "Retries of jobs after gpu-error: 2 times after 30 s, avoiding that node for 1 h → never.",
+        "Retries of jobs after exit-code: never → 1 time after 10 s.",
     ]

@@ -34,5 +34,5 @@ def test_invalid_value_is_rejected_with_key(said: str, what: str) -> None:
 
 def test_change_is_described_in_words() -> None:
     assert compare(load("version: 1"), load(REQUEUES)) == [
-        "Jobs that hang: only those that ask for it → after 30 min of silence: requeue."
+        "Hanging jobs: only jobs that request it → after 30 min of silence: requeue."
     ]

@@ -33,10 +33,10 @@ projects:
      members: [susan], leads: [susan]}
   - {name: joe, parent: Research & Teaching, quota: 2, members: [joe, "group:staff"]}
   - {name: people, members: ["*"], gpu_hours: {hard: 900},
-     each: {quota: 1, limit: 2, gpu_hours: {soft: 10, hard: 20}}}
+     personal_projects: {quota: 1, limit: 2, gpu_hours: {soft: 10, hard: 20}}}
   - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
 pools:
-  - {name: big, nodes: {gpu.model: A100}, serves: [train]}
+  - {name: big, nodes: {gpu.model: A100}, purpose: [train]}
   - {name: rest}
 topology: [topology.kubernetes.io/zone, rack]
 policy: {grace_s: 20, preemptions_per_hour: 2, preemptions_per_day: 5}
@@ -76,7 +76,7 @@ def test_empty_cluster_has_default_configuration() -> None:
 
 
 def test_single_machine_setting_is_rejected() -> None:
-    with pytest.raises(InvalidInput, match=r"line 2: build\.parking is for one machine"):
+    with pytest.raises(InvalidInput, match=r"line 2: build\.parking is for single machines"):
         objects("version: 1\nbuild: {parking: true}")
     assert objects("version: 1\nbuild: {parking: false}")
 

@@ -24,8 +24,8 @@ projects:
     weight: 1.5
     limit: null
     members: [susan, "group:staff", "on"]
-  - {name: guests, members: ["*"], each: {quota: 1, limit: 2}}
-pools: [{name: all, serves: [build, train]}]
+  - {name: guests, members: ["*"], personal_projects: {quota: 1, limit: 2}}
+pools: [{name: all, purpose: [build, train]}]
 topology: [rack]
 policy: {grace_s: 30, claim_delay_s: 0.5}
 """
@@ -37,7 +37,7 @@ SETTINGS = (
     (Setting("projects.joe.name", "joe"), Setting("projects.joe.members", add=["joe"])),
     (Setting("projects.vision.limit", 9), Setting("projects.vision.weight")),
     (Setting("build.users.susan"), Setting("build.users.1e3", 2), Setting("build.default", 0)),
-    (Setting("projects.guests.each.limit", 5), Setting("policy.grace_s", 1.25)),
+    (Setting("projects.guests.personal_projects.limit", 5), Setting("policy.grace_s", 1.25)),
     (Setting("projects.vision.name"),),
 )
 

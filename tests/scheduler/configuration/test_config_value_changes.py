@@ -116,13 +116,13 @@ def test_ambiguous_yaml_name_stays_string(name: str) -> None:
     ("setting", "said"),
     [
         (Setting("projects.visoin.quota", 2), "no project 'visoin'; did you mean `vision`?"),
-        (Setting("projects.vision.name", "other"), "keeps its name"),
-        (Setting("projects.vision.name", "vision"), "is a project 'vision' already"),
+        (Setting("projects.vision.name", "other"), "Projects cannot be renamed"),
+        (Setting("projects.vision.name", "vision"), "Project 'vision' already exists"),
         (Setting("projects.vision.members", remove=["eve"]), "has no 'eve'"),
-        (Setting("projects.vision.quota", add=["eve"]), "is no list"),
+        (Setting("projects.vision.quota", add=["eve"]), "is not a list"),
         (Setting("polcy.grace_s", 2), "did you mean `policy`"),
         (Setting("pools", 2), "are changed in the file"),
-        (Setting("build.users", 2), "no key that can be set by itself"),
+        (Setting("build.users", 2), "cannot be set by itself"),
     ],
     ids=lambda one: one.key if isinstance(one, Setting) else "",
 )

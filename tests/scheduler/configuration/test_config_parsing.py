@@ -30,7 +30,7 @@ projects:
   - {name: joe, parent: research, quota: 2, members: [joe, "group:staff"]}
   - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
 pools:
-  - {name: big, nodes: {gpu.model: A100}, serves: [train]}
+  - {name: big, nodes: {gpu.model: A100}, purpose: [train]}
 policy: {grace_s: 20, preemptions_per_hour: 2, preemptions_per_day: 5}
 """
 
@@ -69,7 +69,7 @@ ERRORS = [
     ("version: 1\nbuild: {reserve: all}", "build.reserve must be `auto` or a number"),
     ("version: 1\nbuild: {lend_idle: 1}", "build.lend_idle must be true or false"),
     ("version: 1\nbuild: [1]", "build must be a mapping of keys to values, not a list"),
-    ("version: 1\nbuild: {default: 1, default: 2}", "build.default is written twice"),
+    ("version: 1\nbuild: {default: 1, default: 2}", "build.default is given twice"),
     ("version: 1\nprojects: {a: 1}", "projects must be a list, not a mapping"),
     ("version: 1\nprojects: [{quota: 1}]", "projects[0] has no `name`"),
     (
@@ -87,11 +87,11 @@ ERRORS = [
     ),
     ("version: 1\nprojects: [{name: a, members: ['team:x']}]", "members[0] is 'team:x'"),
     ("version: 1\nprojects: [{name: a, members: joe}]", "projects[0].members must be a list"),
-    ("version: 1\npools: [{name: a, serves: [trian]}]", "did you mean `train`?"),
+    ("version: 1\npools: [{name: a, purpose: [trian]}]", "did you mean `train`?"),
     ("version: 1\npools: [{name: a}, {name: a}]", "pools[1] has the name 'a' of another pool"),
     ("version: 1\ntopology: rack", "topology must be a list"),
     ("version: 1\ntopology: [node]", "topology[0] is 'node'; name a node label"),
-    ("version: 1\ntopology: [rack, a.b/rack]", "topology[1] is called 'rack' like 'rack' before"),
+    ("version: 1\ntopology: [rack, a.b/rack]", "topology[1] has the name 'rack', as 'rack' before"),
     ("version: 1\nprices: {currency: EUR}", "prices needs `currency`, such as EUR, and `gpu_hour`"),
     ("version: 1\nprices: {gpu_hour: {T4: 1}}", "prices needs `currency`"),
     ("version: 1\nprices: {currency: EUR, gpu_hour: {T4: -1}}", "prices.gpu_hour.T4 is -1"),
@@ -120,8 +120,8 @@ def test_children_quota_above_parent_quota_is_warning() -> None:
         " {name: b, parent: p, quota: 2}]}"
     )
     assert found.warnings == (
-        "The projects below p are guaranteed 4 GPUs together (a 2, b 2), p itself 3: "
-        "what is beyond that is void.",
+        "The projects below p are guaranteed 4 GPUs together (a 2, b 2), but p itself only 3: the "
+        "excess has no effect.",
     )
 
 
@@ -142,17 +142,17 @@ def test_guarantee_made_void_by_limit_is_warning() -> None:
         "{version: 1, projects: [{name: p, quota: 9, limit: 6, cpus: {quota: 8}},"
         " {name: a, parent: p, quota: 7, cpus: {quota: 6}},"
         " {name: b, parent: p, quota: 0, cpus: {quota: 4}, memory_gib: {quota: 9, limit: 2}},"
-        " {name: all, quota: 1, members: ['*'], each: {quota: 2}}]}"
+        " {name: all, quota: 1, members: ['*'], personal_projects: {quota: 2}}]}"
     )
     assert found.warnings == (
         "Project p has quota 9 and limit 6: it never gets more than 6 GPUs.",
-        "The projects below p are guaranteed 7 GPUs together (a 7), p itself 6: "
-        "what is beyond that is void.",
-        "The projects below p are guaranteed 10 CPUs together (a 6, b 4), p itself 8: "
-        "what is beyond that is void.",
+        "The projects below p are guaranteed 7 GPUs together (a 7), but p itself only 6: the "
+        "excess has no effect.",
+        "The projects below p are guaranteed 10 CPUs together (a 6, b 4), but p itself only 8: "
+        "the excess has no effect.",
         "Project b has quota 9 and limit 2: it never gets more than 2 GiB of memory.",
-        "Each member of project all is guaranteed 2 GPUs, and all itself 1: no member can have "
-        "theirs in full.",
+        "Each member of project all is guaranteed 2 GPUs, but all itself only 1: no member can "
+        "get the full guarantee.",
     )
 
 
@@ -167,13 +167,14 @@ def test_parent_without_quota_gets_sum_of_children() -> None:
     free = load(text.replace("quota: 3", "quota: unlimited"))
     assert free.projects[0].project.quota is None
     assert load(text).warnings == (
-        "The projects below zero are guaranteed 1 GPUs together (c 1), zero itself 0: "
-        "what is beyond that is void.",
+        "The projects below zero are guaranteed 1 GPUs together (c 1), but zero itself only 0: "
+        "the excess has no effect.",
     )
 
 
 def test_parent_without_quota_counts_personal_projects() -> None:
-    found = load("{version: 1, projects: [{name: all, members: ['*'], each: {quota: 2}}]}")
+    template = "{name: all, members: ['*'], personal_projects: {quota: 2}}"
+    found = load(f"{{version: 1, projects: [{template}]}}")
     assert found.projects[0].project.quota == 0
     people = {"ann": set[str](), "joe": set[str]()}
     assert with_personal(found, people).projects[0].project.quota == 4
@@ -195,7 +196,7 @@ def test_levels_are_named_by_label_suffix_widest_first() -> None:
     found = load("{version: 1, topology: [topology.kubernetes.io/zone, rack]}")
     assert [level.name for level in found.topology] == ["zone", "rack"]
     assert compare(load("version: 1"), found) == [
-        "Levels of the machine room, widest first: none → topology.kubernetes.io/zone > rack."
+        "Topology levels, widest first: none → topology.kubernetes.io/zone > rack."
     ]
 
 
@@ -219,7 +220,7 @@ def test_comparison_shows_quota_changes() -> None:
         "Build quota of user eve: not set → 1 GPU.",
         "Build quota of user susan: 2 → 1 GPU.",
         "Project joe (joe, group:staff): guaranteed quota 2 → 3.",
-        "Policy for everybody: grace_s 20 → 30.",
+        "Policy: grace_s 20 → 30.",
     ]
 
 
@@ -228,8 +229,8 @@ def test_comparison_shows_changed_gpu_hour_price() -> None:
     after = load("{version: 1, prices: {currency: USD, gpu_hour: {H200: 3}}}")
     assert compare(before, after) == [
         "Currency of prices: EUR → USD.",
-        "Price of an hour of H200: 2.5 → 3.",
-        "Price of an hour of T4: 0.3 → none.",
+        "Price of a GPU-hour of H200: 2.5 → 3.",
+        "Price of a GPU-hour of T4: 0.3 → none.",
     ]
 
 
