@@ -22,7 +22,7 @@ COLUMNS = (
 def requests(screen: Screen, found: Sequence[AccessRequest]) -> None:
     """Print access requests, oldest first, and the commands that decide them."""
     if not found:
-        screen.line("Nobody asks for a project. `benchpool access ask PROJECT` does.")
+        screen.line("No access requests. `benchpool access ask PROJECT` makes one.")
         return
     now = datetime.now(UTC)
     screen.table(
@@ -45,9 +45,9 @@ def requests(screen: Screen, found: Sequence[AccessRequest]) -> None:
 def request(screen: Screen, one: AccessRequest) -> None:
     """Print an access request that was just made or declined."""
     if one.declined is not None:
-        screen.line(f"{words.clean(one.user)} is told: {words.clean(one.declined)}")
+        screen.line(f"{words.clean(one.user)} sees the reason: {words.clean(one.declined)}")
         return
     screen.line(
-        f"Asked to belong to project {words.clean(one.project)}: its leads and administrators see "
-        "it. `benchpool access` says what became of it, `benchpool quota` when you belong to it."
+        f"Requested access to project {words.clean(one.project)}. Its leads and administrators see "
+        "the request. `benchpool access` shows its state, `benchpool quota` a granted project."
     )

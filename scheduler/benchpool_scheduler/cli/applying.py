@@ -123,8 +123,9 @@ def read(text: str, source: str) -> File:
     if found and not any(it.resource is POOL_SETTINGS for it in found):
         raise InvalidInput(
             f"{source} has {len(found)} Projects and NodePools but no PoolSettings. The settings "
-            "are applied as a whole, and what a file does not name goes away: put all of them and "
-            "the PoolSettings `default` into one file, or use kubectl apply on a cluster.",
+            "are applied as a whole, and objects that the file does not name are deleted. Put all "
+            "of them and the PoolSettings `default` into one file, or use kubectl apply on a "
+            "cluster.",
             code="settings-not-whole",
             numbers={"objects": len(found)},
         )
@@ -149,7 +150,7 @@ def _checked_name(document: dict[str, Any], where: str) -> str:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not 0 < len(name) <= 253:
         raise InvalidInput(
-            f"{where} has no metadata.name; give it one of at most 253 signs.", field="metadata"
+            f"{where} has no valid metadata.name. Use 1 to 253 characters.", field="metadata"
         )
     return name
 
@@ -167,14 +168,14 @@ def _job_spec(document: dict[str, Any], where: str) -> TrainingJobSpec:
         raise InvalidInput(f"{where}: {ONE_ENTRY.text}", field="spec")
     if spec.bundle:
         raise InvalidInput(
-            f"{where}: spec.bundle is written by the scheduler; list the files in spec.files, or "
+            f"{where}: spec.bundle is written by the scheduler. List the files in spec.files, or "
             "send the folder with `benchpool submit`.",
             field="bundle",
         )
     if spec.environment:
         raise InvalidInput(
-            f"{where}: spec.environment is written by the scheduler; write variables into "
-            "spec.env, or name them with `benchpool submit --env`.",
+            f"{where}: spec.environment is written by the scheduler. Write variables into "
+            "spec.env, or pass them with `benchpool submit --env`.",
             field="environment",
         )
     return spec
@@ -193,8 +194,8 @@ def _converted(document: dict[str, Any], into: Any, where: str) -> Any:
 def _check_user(wanted: Wanted, me: str | None) -> None:
     if wanted.spec.user is not None and wanted.spec.user != me:
         raise Forbidden(
-            f"spec.user of {wanted.name} is {wanted.spec.user}, but you are {me}; leave it out, or "
-            "let that person apply it.",
+            f"spec.user of {wanted.name} is {wanted.spec.user}, but you are {me}. Remove it, or "
+            "let that user apply the file.",
             field="user",
         )
 
@@ -205,11 +206,11 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     job = _accepted(client, submission)
     _check_same(client.submission(job.id), submission, wanted.name)
     if job.state in ENDED:
-        return job, "is over"
-    done = "is there"
+        return job, "has ended"
+    done = "is unchanged"
     if submission.name is not None and job.name != submission.name:
         job = client.rename(job.id, submission.name)
-        done = f"is called {job.name} from now on"
+        done = f"is now called {job.name}"
     asked = {name: getattr(submission, name) for name in ROWS}
     others = {
         name: value
@@ -219,11 +220,11 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     if others:
         job = client.change(job.id, **others)
         said = " and ".join(in_words(name, value) for name, value in others.items())
-        done = f"has {said} from now on"
+        done = f"now has {said}"
     if wanted.spec.suspend and job.state is not State.PAUSED:
-        return client.pause(job.id, "its file says suspend: true"), "is told to pause"
+        return client.pause(job.id, "suspend: true in its file"), "was asked to pause"
     if not wanted.spec.suspend and job.state is State.PAUSED:
-        return client.resume(job.id), "goes on"
+        return client.resume(job.id), "was resumed"
     return job, done
 
 
@@ -259,8 +260,8 @@ def _check_same(there: JobSubmission, wanted: JobSubmission, name: str) -> None:
         if field in FREE or was == now or left_out or (field in ROWS and now is not None):
             continue
         raise Refused(
-            f"{name} was applied before with another {field}, and a job stays as it was accepted: "
-            "give this one another name.",
+            f"{name} was applied before with another {field}, which cannot change. Give the new "
+            "job another name.",
             code="job-stays",
             field=field,
         )

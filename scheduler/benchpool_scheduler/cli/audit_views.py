@@ -17,21 +17,21 @@ AUDIT_COLUMNS = (
 def audit(screen: Screen, page: AuditPage) -> None:
     """Print audit records, newest first."""
     if not page.records:
-        screen.line("The audit trail has no such record.")
+        screen.line("No matching audit records.")
         return
     screen.table(
         AUDIT_COLUMNS,
         [
             (
                 one.at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-                one.actor or "(nobody known)",
+                one.actor or "(unknown)",
                 _what(one),
             )
             for one in page.records
         ],
     )
     if page.more:
-        screen.aside("There are older ones: narrow them down, or ask for more with --limit.")
+        screen.aside("There are older records. Narrow the filter, or raise --limit.")
 
 
 def _what(one: AuditRecord) -> str:
@@ -45,10 +45,10 @@ def _what(one: AuditRecord) -> str:
 def audit_check(screen: Screen, check: AuditCheck) -> None:
     """Print whether the chain of audit records is intact."""
     if check.problem is not None:
-        screen.line(f"The audit trail does not hold: {check.problem}")
+        screen.line(f"The audit trail is not intact: {check.problem}")
     elif not check.last:
         screen.line("The audit trail is empty.")
     else:
-        screen.line(f"The audit trail holds: records {check.first} to {check.last}.")
-        screen.line("To see later that nothing was cut off, note this and give it then:")
+        screen.line(f"The audit trail is intact: records {check.first} to {check.last}.")
+        screen.line("To detect removed records later, keep this command and run it then:")
         screen.line(f"benchpool audit verify --number {check.last} --hash {check.hash}")

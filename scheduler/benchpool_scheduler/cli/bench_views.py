@@ -22,9 +22,9 @@ from benchpool_scheduler.phrases import (
 
 BENCH_COLUMNS = (
     Column("LEASE"),
-    Column("WHOSE", width=18),
+    Column("OWNER", width=18),
     Column("GPUS", align="right"),
-    Column("HOW IT STANDS", rest=True, wrap=True),
+    Column("STATUS", rest=True, wrap=True),
 )
 """Columns of benches. IDs are complete, because they are typed to keep or release a bench."""
 
@@ -46,9 +46,9 @@ EXEMPT_COLUMNS = (
 
 PARKED_COLUMNS = (
     Column("LEASE"),
-    Column("WHOSE", width=18),
+    Column("OWNER", width=18),
     Column("MEMORY", align="right"),
-    Column("HOW IT STANDS", rest=True, wrap=True),
+    Column("STATUS", rest=True, wrap=True),
 )
 
 
@@ -71,19 +71,19 @@ def parked(screen: Screen, benches: Sequence[ParkedBench]) -> None:
     )
 
 
-def asked_back(screen: Screen, lease: Lease) -> None:
+def reclaim_request(screen: Screen, lease: Lease) -> None:
     """Print that the owner of a bench was asked to release it, and that it keeps running."""
     user, server = words.clean(lease.user), server_called(words.clean(lease.server))
     screen.line(
-        f"Asked {user} for {count(len(lease.gpus), 'GPU')} of {server}: {user} reads "
-        "it on the pool's page and in JupyterLab. Nothing was stopped."
+        f"Asked {user} to release {count(len(lease.gpus), 'GPU')} of {server}. {user} sees the "
+        "request on the pool's page and in JupyterLab. Nothing was stopped."
     )
 
 
 def benches(screen: Screen, found: list[BenchIdleness]) -> None:
     """Print benches and their idle time."""
     if not found:
-        screen.line("No bench holds a GPU, as far as you may see.")
+        screen.line("No bench that you may see holds a GPU.")
         return
     screen.table(
         BENCH_COLUMNS,

@@ -64,7 +64,7 @@ def show(
         screen.line("Options and environment are the same.")
     for id_ in unknown:
         screen.line(
-            f"{words.short(id_)} has no {NAME} that can be read from here: runs of cells and "
+            f"{words.short(id_)} has no {NAME} that can be read from here. Runs of cells and "
             "notebooks write one beside their results."
         )
     for line in code:
@@ -114,7 +114,7 @@ def read(folder: Path) -> RunEnvironment | None:
 
 CHANGES = Verb(
     ("changes",),
-    "Show what is otherwise in run B than in run A: options, code, environment, data.",
+    "Show the differences between runs A and B: options, code, environment, data.",
     _changes,
     (argument("before", metavar="A"), argument("after", metavar="B")),
     "Environment, data and seeds are those that the runs recorded beside their results.",

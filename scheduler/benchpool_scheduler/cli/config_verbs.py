@@ -30,7 +30,7 @@ def _setting(one: str) -> Setting:
     key, equals, value = one.partition("=")
     if not equals or not key.rstrip("+-"):
         raise InvalidInput(
-            f"{one!r} sets nothing: write KEY=VALUE, KEY= to remove the key, or KEY+=NAME,NAME "
+            f"{one!r} sets nothing. Write KEY=VALUE, KEY= to remove the key, or KEY+=NAME,NAME "
             "and KEY-=NAME for lists, such as build.users.susan=2.",
             field="settings",
         )
@@ -51,7 +51,7 @@ def _value(one: str, value: str) -> bool | int | float | str | list[str] | None:
         return [str(each) for each in read]
     if read is None or isinstance(read, bool | int | float | str):
         return read
-    raise InvalidInput(f"{one!r}: a value is a number, a word or a list.", field="settings")
+    raise InvalidInput(f"{one!r}: the value must be a number, a word or a list.", field="settings")
 
 
 def _set(session: Session, options: Options) -> int:
@@ -77,10 +77,10 @@ SET = Verb(
     _set,
     (
         argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True),
-        option("--reason", help="Why, for those who read `benchpool config log`."),
-        option("--dry-run", is_flag=True, help="Only say who would run, wait and pay then."),
+        option("--reason", help="Reason, shown in `benchpool config log`."),
+        option("--dry-run", is_flag=True, help="Only show the effects on jobs and projects."),
     ),
     "Keys are written with dots: build.users.susan=2, projects.vision.quota=4, policy.grace_s=60. "
     "An empty value removes the key. projects.vision.members+=joe,ann adds to a list, -= takes "
-    "from it. projects.vision.name=vision makes a project. All or nothing.",
+    "from it. projects.vision.name=vision creates a project. All settings are applied, or none.",
 )

@@ -28,7 +28,7 @@ def change(screen: Screen, answer: ConfigurationChange) -> None:
     if not answer.changes:
         screen.line("Nothing changes.")
     if not answer.applied:
-        screen.line("Only looked: nothing was changed.")
+        screen.line("Preview only: nothing was changed.")
         return
     named = "" if answer.version is None else f" as version {answer.version}"
     kept = "" if answer.file is None else f"; the file in use is {answer.file}"
@@ -40,7 +40,7 @@ def versions(screen: Screen, answer: Sequence[ConfigurationVersion]) -> None:
     rows: list[tuple[str | Cell, ...]] = []
     for one in answer:
         first, *rest = [*([one.reason] if one.reason else []), *one.changes] or [
-            "the first that is recorded" if one.number == 1 else "nothing changes for anybody"
+            "first recorded version" if one.number == 1 else "no effects"
         ]
         how = one.way.value if one.reverts is None else f"{one.way.value} to {one.reverts}"
         when = one.at.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -70,14 +70,14 @@ def read(words: Sequence[str], folder: Path) -> Entry:
             return ModuleEntry(module, rest)
         case ["--"] | ["-m"] | []:
             raise InvalidInput(
-                "There is nothing to run: name a SCRIPT or NOTEBOOK, -m MODULE, or -- COMMAND.",
+                "There is nothing to run. Name a SCRIPT or NOTEBOOK, -m MODULE, or -- COMMAND.",
                 field="entry",
             )
         case [notebook, *rest] if notebook.endswith(".ipynb"):
             if rest:
                 raise InvalidInput(
-                    f"A notebook takes no arguments, and {rest[0]} stands after {notebook}: "
-                    "options of benchpool come before it.",
+                    f"A notebook takes no arguments, but {rest[0]} follows {notebook}. Put "
+                    "options of benchpool before the notebook.",
                     field="entry",
                 )
             path = _below(notebook, folder)
@@ -150,13 +150,14 @@ def _below(word: str, folder: Path) -> Path:
     path = Path(os.path.normpath(folder / word))
     if not path.is_file():
         raise InvalidInput(
-            f"There is no file {word} in {folder}: name a script or a notebook below this folder, "
+            f"There is no file {word} in {folder}. Name a script or notebook below this folder, "
             "or a command after `--`.",
             field="entry",
         )
     if not path.is_relative_to(folder):
         raise InvalidInput(
-            f"{word} is not below {folder}, whose files go with the job: start there.",
+            f"{word} is not below {folder}, whose files are sent with the job. Run benchpool in "
+            "a folder that contains it.",
             field="entry",
         )
     return path
@@ -166,7 +167,7 @@ def _script(word: str, folder: Path) -> str:
     path = _below(word, folder)
     if path.suffix not in (".py", ".pyw", ""):
         raise InvalidInput(
-            f"{word} is no Python script: run it as a command, `benchpool submit -- ./{word}`.",
+            f"{word} is not a Python script. Run it as a command: `benchpool submit -- ./{word}`.",
             field="entry",
         )
     return path.relative_to(folder).as_posix()
@@ -187,8 +188,7 @@ def since(text: str | None, now: datetime) -> datetime | None:
         at = datetime.fromisoformat(text)
     except ValueError as bad:
         raise InvalidInput(
-            f"--since is {text}: give a time such as 2026-01-31T12:00:00Z, or how long ago, "
-            "such as 10m.",
+            f"--since is {text}. Give a time such as 2026-01-31T12:00:00Z, or an age such as 10m.",
             field="since",
         ) from bad
     return at.astimezone()

@@ -39,12 +39,12 @@ def python_for(
     if asked is not None:
         if isinstance(entry, CommandEntry):
             raise InvalidInput(
-                "--python is for a SCRIPT, -m MODULE or a NOTEBOOK: name the Python of a command "
-                f"in it, `-- {asked} ...`.",
+                "--python is for a SCRIPT, -m MODULE or a NOTEBOOK. Name the Python of a command "
+                f"in the command: `-- {asked} ...`.",
                 field="python",
             )
         path = asked if image else _there(asked, environ, folder)
-        return NotebookPython(path, f"runs with {path}, as --python says")
+        return NotebookPython(path, f"runs with {path}, from --python")
     if image:
         return NotebookPython(OF_IMAGE, f"runs with the {OF_IMAGE} of the image {image}")
     usual = entries.interpreter(environ)
@@ -63,7 +63,7 @@ def _there(asked: str, environ: Mapping[str, str], folder: Path) -> str:
         found = whole if os.path.isfile(whole) and os.access(whole, os.X_OK) else None
     if found is None:
         raise InvalidInput(
-            f"There is no program {asked}: give --python the path of a Python, or a name such as "
+            f"There is no program {asked}. Give --python the path of a Python, or a name such as "
             "python3.12 that is on the path.",
             field="python",
         )

@@ -65,7 +65,7 @@ def _install(session: Session, kind: str, given: UpOptions) -> int:
         return 0
     session.screen.heading(f"{unit.path} is written.")
     if not units.BOOTED.exists():
-        session.screen.line("systemd does not run this machine, so nothing starts it here.")
+        session.screen.line("systemd does not run this machine, so the unit cannot start here.")
     session.screen.line("Next:")
     for line in unit.advice:
         session.screen.line(f"  {line}")
@@ -111,7 +111,7 @@ def _restore(session: Session, options: Options) -> int:
     for sentence in done:
         session.screen.line(sentence)
     session.screen.line(
-        "Start benchpool again; `benchpool adopt` lists jobs that run and are not in the copy."
+        "Start benchpool again. `benchpool adopt` lists running jobs that are not in the copy."
     )
     return 0
 
@@ -144,7 +144,7 @@ def _rotate(session: Session, options: Options) -> int:
     if session.screen.json:
         session.screen.value({"token_file": str(file)})
     else:
-        session.screen.line(f"A new token is in {file}; those before are good no longer.")
+        session.screen.line(f"The new token is in {file}. Earlier tokens are no longer valid.")
     return 0
 
 
@@ -184,106 +184,108 @@ _STATE = option(
     "--state",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Everything it keeps: database, logs, homes, snapshots; the user's state folder.",
+    help="Folder of database, logs, homes and snapshots; by default the user's state folder.",
 )
 
-_SHAPES = ("fill", "cycle", "event", "drain", "swap", "blocked", "gang", "admissions")
+SHAPES = ("fill", "cycle", "event", "drain", "swap", "blocked", "gang", "admissions")
+"""What ``benchpool bench time`` can time."""
 
 MACHINE_VERBS: tuple[Verb, ...] = (
     Verb(("up",), "Start JupyterHub, scheduler and pool on this machine.", _up,
          (_STATE,
           option("--port", type=int, default=8000, metavar="N",
-                 help="Where the browser goes; 0 takes any free port."),
+                 help="Port for browsers; 0 takes any free port."),
           option("--bind", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on."),
           option("--config", type=click.Path(path_type=Path), metavar="FILE",
                  help="benchpool.yaml; one is written on the first start."),
           option("--gpus", type=int, metavar="N",
-                 help="Simulated GPUs instead of this machine's; 8 where there are none."),
+                 help="Number of simulated GPUs, instead of this machine's; 8 if it has none."),
           option("--gpu-model", metavar="NAME", help="Model of simulated GPUs."),
           option("--measure-every", type=float, default=10.0, metavar="SECONDS",
-                 help="How often the use of GPUs, processors and memory is measured; 0 for never."),
+                 help="Interval of measuring GPUs, processors and memory; 0 for never."),
           option("--backups", type=int, default=7, metavar="N",
-                 help="How many daily copies of the databases are kept; 0 makes none."),
+                 help="Number of daily copies of the databases to keep; 0 for none."),
           option("--auth", type=click.Choice(["one-time", "shared-password", "pam"]),
-                 default="one-time", help="Who may log in."),
+                 default="one-time", help="Login method."),
           option("--tls", type=click.Choice(["self-signed"]),
-                 help="Encrypt with a certificate that is made in the state folder."),
+                 help="Encrypt with a certificate that is created in the state folder."),
           option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE",
-                 help="Encrypt with this certificate (PEM), its chain after it."),
+                 help="Encrypt with this certificate (PEM), followed by its chain."),
           option("--tls-key", type=click.Path(path_type=Path), metavar="FILE",
-                 help="The key of --tls-cert (PEM), without a password."),
+                 help="Key of --tls-cert (PEM), without a password."),
           option("--public-host", metavar="NAME",
-                 help="The name under which browsers come; the address of --bind."),
+                 help="Host name that browsers use; by default the address of --bind."),
           option("--subdomains", is_flag=True,
-                 help="Each user's servers at a name of their own below --public-host."),
+                 help="Give each user's servers a host name of their own below --public-host."),
           option("--insecure", is_flag=True,
-                 help="Listen elsewhere than on loopback without encryption."),
+                 help="Allow listening beyond loopback without encryption."),
           option("--trusted-proxy", multiple=True, metavar="ADDRESS",
-                 help="A proxy before this one, by address or network, whose word on who asks "
-                      "counts; may be given several times."),
+                 help="Address or network of a proxy before this one whose forwarded client "
+                      "addresses are trusted; may be given several times."),
           option("--hide-cookie", multiple=True, metavar="NAME",
-                 help="A cookie of such a proxy that no served program sees; may be given several "
+                 help="Cookie of such a proxy to hide from served programs; may be given several "
                       "times."),
           option("--sandbox", type=click.Choice(["auto", "full", "off"]), default="auto",
-                 help="How jobs are kept from each other; full gives each job a /tmp of its own "
-                      "also where all run under one account."),
+                 help="Isolation of jobs; full gives each job its own /tmp, even if all run "
+                      "under one account."),
           option("--server-sandbox", type=click.Choice(["auto", "full", "off"]), default="auto",
-                 help="How notebook servers are kept from each other; full gives each a /tmp of "
-                      "its own, and no rights by sudo, also where all run under one account."),
+                 help="Isolation of notebook servers; full gives each its own /tmp and no sudo "
+                      "rights, even if all run under one account."),
           option("--server-memory", type=float, metavar="GIB",
-                 help="Memory that each notebook server may take; no bound by default."),
+                 help="Memory limit of each notebook server; no limit by default."),
           option("--server-cpus", type=float, metavar="N",
-                 help="Processor cores that each notebook server may take; no bound by default."),
+                 help="Limit of processor cores of each notebook server; no limit by default."),
           option("--install", type=click.Choice(["auto", "system", "user"]), is_flag=False,
                  flag_value="auto",
-                 help="Write a systemd unit that starts it so, and start nothing: of the system "
-                      "for root, else of the user.")),
-         "Ctrl-C stops the hub; jobs and notebook servers run on, and the next start finds them.",
+                 help="Write a systemd unit with these options, and start nothing; auto is system "
+                      "for root, else user.")),
+         "Ctrl-C stops the Hub. Jobs and notebook servers keep running; the next start finds them.",
          remote=False),
-    Verb(("down",), "End a running `benchpool up`.", _down,
+    Verb(("down",), "Stop a running `benchpool up`.", _down,
          (_STATE,
           option("--jobs", type=click.Choice(["keep", "pause", "cancel"]), default="keep",
-                 help="What becomes of running jobs."),
+                 help="What to do with running jobs."),
           option("--servers", type=click.Choice(["keep", "stop"]), default="keep",
-                 help="What becomes of notebook servers.")), remote=False),
-    Verb(("backup",), "Copy databases, configuration and audit trail while it runs.", _backup,
+                 help="What to do with notebook servers.")), remote=False),
+    Verb(("backup",), "Copy databases, configuration and audit trail of a running pool.", _backup,
          (argument("to", metavar="DIR|-"),),
          "DIR is a new folder; - writes a tar file to standard output. Run it on the machine of "
-         "the service. Files of jobs and homes are not in it."),
-    Verb(("restore",), "Put back what `benchpool backup` copied, while benchpool does not run.",
+         "the service. Files of jobs and homes are not included."),
+    Verb(("restore",), "Restore a copy of `benchpool backup` while benchpool is stopped.",
          _restore,
          (argument("copy", metavar="DIR|FILE|-"), _STATE),
-         "What is replaced stays beside it under another name.", remote=False),
-    Verb(("doctor",), "Say what was found on this machine and what is degraded.", _doctor,
+         "Replaced files stay beside the restored ones under another name.", remote=False),
+    Verb(("doctor",), "Show what was found on this machine and what is degraded.", _doctor,
          (_STATE,
           option("--try-parking", is_flag=True,
-                 help="Only try, with a tiny process on a free GPU, whether CUDA state goes to "
-                      "host memory and comes back (experimental).")),
+                 help="Only test parking: move the CUDA state of a tiny process on a free GPU to "
+                      "host memory and back (experimental).")),
          remote=False),
     Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",
-         _login_link, (_STATE, option("--user", help="Whom it logs in; you by default.")),
+         _login_link, (_STATE, option("--user", help="User to log in; you by default.")),
          remote=False),
-    Verb(("token", "rotate"), "Exchange the administrator's token of a running `benchpool up`.",
+    Verb(("token", "rotate"), "Replace the administrator's token of a running `benchpool up`.",
          _rotate, (_STATE,),
-         "Programs find the new one in the file that is named; the one before ends within 5 s.",
+         "The printed file has the new token. The previous one becomes invalid within 5 s.",
          remote=False),
     Verb(("simulate",), "Run the decision core over cases in files.", _simulate,
          (argument("files", metavar="FILE...", nargs=-1, required=True,
                    type=click.Path(dir_okay=False)),
-          option("--case", metavar="NAME", help="Only this case."),
+          option("--case", metavar="NAME", help="Run only this case."),
           option("--explain", is_flag=True, help="Add the reason of every waiting job."),
           option("--shares", is_flag=True, help="The files hold share divisions.")),
          "Exit status: 0 all hold, 1 some case failed, 2 unusable input.", remote=False),
-    Verb(("bench",), "Time the decision core, or with `admissions` the whole service.", _bench,
-         (argument("shape", metavar="SHAPE", type=click.Choice(_SHAPES)),
+    Verb(("bench", "time"), "Time the decision core, or with `admissions` the whole service.",
+         _bench,
+         (argument("shape", metavar="SHAPE", type=click.Choice(SHAPES)),
           option("--nodes", type=click.IntRange(1), metavar="N",
-                 help="Size of a shape; each has its own default."),
+                 help="Number of nodes; each shape has its own default."),
           option("--mix", type=click.Choice(["baseline", "large"]), default="baseline",
-                 help="Of admissions: 15,000 or 50,000 jobs."),
+                 help="For admissions: 15,000 or 50,000 jobs."),
           option("--clock", type=click.Choice(["real", "virtual"]), default="virtual",
-                 help="Of admissions: wait for each event, or let the time jump to it."),
+                 help="For admissions: wait for each event, or advance the clock to it."),
           option("--policy", type=click.Choice(["eager", "protected"]), default="eager",
-                 help="Of admissions: evict whenever it is allowed, or let run who has started.")),
-         "Exit status: 0 when the plan is what the shape must come to, else 1.", remote=False),
+                 help="For admissions: evict whenever it is allowed, or let started jobs run.")),
+         "Exit status: 0 if the plan is the one that the shape must have, else 1.", remote=False),
     REPLAY,
 )  # fmt: skip

@@ -27,7 +27,7 @@ MCP = Verb(
     ("mcp",),
     "Serve the pool as tools to a program with a language model (MCP, on standard input).",
     _mcp,
-    (option(ALLOW_WRITES, is_flag=True, help="Offer tools that change something, too."),),
-    "That program starts it. It has your rights, and what its tools answer goes to that program "
-    "and to the model that it asks.",
+    (option(ALLOW_WRITES, is_flag=True, help="Also offer tools that change something."),),
+    "The program starts this server. The server has your rights, and the answers of its tools go "
+    "to the program and to its model.",
 )

@@ -51,7 +51,7 @@ def _metrics(session: Session, options: Options) -> int:
 def _follow(session: Session, id_: str, name: str | None, *, csv: bool) -> int:
     """Print the current metrics, then new ones: sentences, or with ``--json`` one object a line."""
     if csv:
-        raise InvalidInput("--follow takes no --csv: it prints sentences, or --json.", field="csv")
+        raise InvalidInput("--follow does not take --csv. Use --json, or neither.", field="csv")
     job, screen = session.client.job(id_).job.id, session.screen
     answer = session.client.job_metrics(job, name=name)
     known = metric_following.newest(answer)
@@ -73,8 +73,8 @@ def show(screen: Screen, answer: JobMetrics, name: str | None) -> None:
     if not answer.curves:
         what = "nothing" if name is None else f"nothing named {name!r}"
         screen.line(
-            f"Job {answer.job[:8]} ({words.clean(answer.name)}) has reported {words.clean(what)}: "
-            "`benchpool.log(loss=loss, step=step)` in its code does."
+            f"Job {answer.job[:8]} ({words.clean(answer.name)}) has reported {words.clean(what)}. "
+            "Call `benchpool.log(loss=loss, step=step)` in its code."
         )
         return
     screen.table(COLUMNS, [_row(it) for it in answer.curves])
@@ -145,7 +145,7 @@ def _goals(options: Options) -> Mapping[str, Goal]:
     least: dict[str, Goal] = dict.fromkeys(options["least"], "min")
     both = least.keys() & set(options["greatest"])
     if both:
-        raise InvalidInput(f"{sorted(both)[0]} is named with --min and with --max.", field="min")
+        raise InvalidInput(f"{sorted(both)[0]} has --min and --max. Use one of them.", field="min")
     return least | dict.fromkeys(options["greatest"], "max")
 
 
@@ -176,37 +176,37 @@ def show_comparison(screen: Screen, found: RunComparison) -> None:
 
 
 def _summary(found: RunComparison) -> str:
-    agree = f"They agree in {phrases.count(found.same, 'option')}."
+    agree = f"The jobs agree in {phrases.count(found.same, 'option')}."
     if not found.metrics:
         return f"{agree} None of them has reported a number."
-    marked = f"{BEST.strip()} is the best of a row; say what is better with --min or --max NAME."
+    marked = f"{BEST.strip()} is the best of a row. Set what is better with --min or --max NAME."
     return f"{agree} {marked}"
 
 
 METRICS = Verb(
     ("metrics",),
-    "Show what a job reported step by step: last, least and greatest, and the curve.",
+    "Show the metrics of a job: last, least and greatest value, and the curve.",
     _metrics,
     (
         argument("id", metavar="ID"),
-        option("--name", help="Only this one, with a picture of its curve."),
-        option("-f", "--follow", is_flag=True, help="Say what it newly reports, until it ends."),
+        option("--name", help="Show only this metric, with a picture of its curve."),
+        option("-f", "--follow", is_flag=True, help="Follow new values until the job ends."),
         option("--csv", is_flag=True, help="Print all points as CSV."),
     ),
-    "Jobs report with `benchpool.log(loss=loss, step=step)`; trainers of known libraries by "
-    "themselves. A job's curve goes on over its pauses.",
+    "Jobs report with `benchpool.log(loss=loss, step=step)`. Trainers of known libraries report by "
+    "themselves. A job's curve continues over its pauses.",
 )
 
 COMPARE = Verb(
     ("compare",),
-    "Compare jobs: in which options and arguments they differ, and what they reported.",
+    "Compare jobs: options and arguments that differ, and reported metrics.",
     _compare,
     (
         argument("ids", metavar="ID...", nargs=-1),
-        option("--sweep", metavar="SWEEP", help="The trials of a sweep, the best first."),
-        option("--tag", metavar="TAG", help="The newest jobs with this tag."),
-        option("--min", "least", multiple=True, metavar="NAME", help="Less of this is better."),
-        option("--max", "greatest", multiple=True, metavar="NAME", help="More of this is better."),
+        option("--sweep", metavar="SWEEP", help="Trials of a sweep, the best first."),
+        option("--tag", metavar="TAG", help="Newest jobs with this tag."),
+        option("--min", "least", multiple=True, metavar="NAME", help="Metric to minimize."),
+        option("--max", "greatest", multiple=True, metavar="NAME", help="Metric to maximize."),
     ),
-    "What is better is guessed by the name: less of a loss or an error, more of an accuracy.",
+    "By default the name shows what is better: less of a loss or an error, more of an accuracy.",
 )

@@ -15,7 +15,7 @@ def lasts_s(text: str) -> int:
     """Parse ``--for`` into seconds. Errors: InvalidInput for an invalid duration."""
     seconds = durations.seconds(text)
     if not seconds:
-        raise InvalidInput(f"--for is {text}: give a length such as 4h or 90m.", field="lasts_s")
+        raise InvalidInput(f"--for is {text}. Give a length such as 4h or 90m.", field="lasts_s")
     return round(seconds)
 
 
@@ -34,18 +34,19 @@ def _window(session: Session, options: Options) -> int:
 
 
 WINDOW = Verb(
-    ("node", "window"),
+    ("node", "maintenance"),
     "Set the maintenance window of a machine.",
     _window,
     (
         argument("id", metavar="NODE"),
         option("--from", "begins", required=True, metavar="T",
-               help="When it begins: a time in this terminal's zone, such as '2026-11-28 08:00', "
-               "or how long from now, such as 90m."),
-        option("--for", "lasts", required=True, metavar="D", help="How long, such as 4h."),
-        option("--reason", required=True, help="Why, in a few words that waiting people read."),
+               help="Start: a time in this terminal's zone, such as '2026-11-28 08:00', or a "
+               "duration from now, such as 90m."),
+        option("--for", "lasts", required=True, metavar="D", help="Length, such as 4h."),
+        option("--reason", required=True, help="Short reason, shown to waiting users."),
     ),
-    "Nothing starts there in it, and before it only jobs whose time limit ends earlier. What runs "
-    "goes on: `benchpool nodes` counts what may not end in time. It replaces the window that the "
-    "machine has; `benchpool node open` takes it away.",
+    "Nothing starts on the machine during the window. Before it, only jobs start whose time limit "
+    "ends earlier. Running work continues: `benchpool nodes` counts the jobs that may not end in "
+    "time. The window replaces the present one; `benchpool node uncordon` removes it.",
+    replaces=("node", "window"),
 )  # fmt: skip

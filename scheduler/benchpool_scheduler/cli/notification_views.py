@@ -18,7 +18,7 @@ def settings(screen: Screen, found: NotificationSettings) -> None:
         screen.line(words.clean(found.off))
         return
     if not found.addresses:
-        screen.line("You are told nothing yet: add an address on the page Notifications.")
+        screen.line("You get no notifications yet. Add an address on the page Notifications.")
         return
     now = datetime.now(UTC)
     screen.table(
@@ -36,8 +36,8 @@ def settings(screen: Screen, found: NotificationSettings) -> None:
     )
     told = ", ".join(one.value for one in found.events) or "nothing"
     screen.line(
-        f"Told of: {told}; of a start after {phrases.exactly(found.wait_s)} in line, of a pause "
-        f"after {phrases.exactly(found.paused_s)}."
+        f"Events: {told}. A start is reported after {phrases.exactly(found.wait_s)} in the queue, "
+        f"a pause after {phrases.exactly(found.paused_s)}."
     )
 
 
@@ -45,6 +45,6 @@ def site(screen: Screen, found: SiteKinds) -> None:
     """Print the settings of ``notifications.yaml`` that are in force."""
     kinds = ", ".join(map(words.clean, found.kinds)) or "none"
     screen.line(
-        f"{'In force now' if found.changed else 'Nothing changes'}. Users may give addresses of "
+        f"{'In force now' if found.changed else 'Nothing changes'}. Users may add addresses of "
         f"these kinds: {kinds}. The site's own addresses: {found.pool}."
     )

@@ -86,7 +86,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     list[PoolNode]: node_views.nodes,
     PoolNode: node_views.node,
     AccessRequest: access_views.request,
-    Lease: bench_views.asked_back,
+    Lease: bench_views.reclaim_request,
     list[AccessRequest]: access_views.requests,
     NotificationSettings: notification_views.settings,
     SiteKinds: notification_views.site,
@@ -112,6 +112,7 @@ def plain(one: Operation[Any]) -> Verb:
         lambda session, options: run(one, session, options),
         params,
         one.verb.details,
+        replaces=one.verb.replaces,
     )
 
 

@@ -81,7 +81,7 @@ def _status(session: Session, options: Options) -> int:
 
 NEVER = "No log yet: the job has not started."
 QUIET = "Nothing was written to the log since then."
-EMPTY = "The log is empty: nothing was written to it, or the job's files are not there any more."
+EMPTY = "The log is empty: nothing was written to it, or the job's files no longer exist."
 
 
 def _logs(session: Session, options: Options) -> int:
@@ -151,73 +151,78 @@ _SUBMIT_PARAMS: Sequence[click.Parameter] = (
     *(submit_option(each) for each in OPTIONS),
     *sweeping.PARAMS,
     *scheduling.PARAMS,
-    option("--key", help="Makes a repeat harmless: the same key is the same job."),
+    option("--key", help="Key of the submission; the same key returns the same job."),
     option("--python", metavar="PROGRAM",
            help="Python of a script, module or notebook, by path or name."),
-    option("--wait", is_flag=True, help="Follow until the end and exit as the job did."),
+    option("--wait", is_flag=True, help="Follow the log to its end, and exit as the job did."),
 )  # fmt: skip
 
 _SUBMIT_DETAILS = """\
-The current folder's files go with the job: those that git would track, without caches, environments
-and what looks like a secret; .benchpoolignore leaves more out. The job runs with the Python that
-`python3` means here: of the active environment, else on the path; a notebook with that of its
-kernel where it is installed here. Its results come back to benchpool-results/. Options of benchpool
-come first; every word from SCRIPT, -m or -- on belongs to the job. Of a NOTEBOOK all cells run in
-order; the executed copy is among the results."""
+The current folder's files are sent with the job: those that git would track, without caches,
+environments and files that look like secrets; .benchpoolignore excludes more. The job runs with the
+Python of the active environment, else with `python3` on the path, and a notebook with that of its
+kernel if it is installed here. Results come back to benchpool-results/. Options of benchpool come
+first; every word from SCRIPT, -m or -- on belongs to the job. All cells of a NOTEBOOK run in order,
+and the executed copy is among the results."""
 
 _APPLY_DETAILS = """\
 The same files on a workstation and on a cluster. Project, NodePool and PoolSettings objects are put
-in force as a whole, like a benchpool.yaml. A TrainingJob becomes your job; applied again it is the
-same one: spec.suspend pauses and resumes it, spec.priority and spec.workers change it."""
+in force as a whole, like a benchpool.yaml. A TrainingJob becomes your job. Applied again, it is the
+same job: spec.suspend pauses and resumes it, spec.priority and spec.workers change it."""
 
 SUBMIT = Verb(("submit",), "Send a script, notebook, module or command of this folder to the pool.",
               _submit, tuple(_SUBMIT_PARAMS), _SUBMIT_DETAILS, command=True)  # fmt: skip
 LOGS = Verb(("logs",), "Print the log of a job.", _logs,
             (_ID,
-             option("-f", "--follow", is_flag=True, help="Follow it, through all attempts."),
-             option("--attempt", type=click.IntRange(min=1), help="Which attempt; the newest."),
-             option("--worker", type=click.IntRange(min=0), default=0, help="Which worker."),
+             option("-f", "--follow", is_flag=True, help="Follow the log, through all attempts."),
+             option("--attempt", type=click.IntRange(min=1),
+                    help="Number of the attempt; by default the newest."),
+             option("--worker", type=click.IntRange(min=0), default=0,
+                    help="Number of the worker."),
              option("--since", metavar="T",
-                    help="From this time on: RFC 3339, or how long ago, such as 10m."),
+                    help="Output from this time on: RFC 3339, or an age such as 10m."),
              ))  # fmt: skip
-RESULTS = Verb(("results",), "Fetch what a job has sent because no folder could take it.", _results,
+RESULTS = Verb(("results",), "Fetch results that could not be written to the job's folder.",
+               _results,
                (_ID, option("--to", metavar="FOLDER",
-                            help="Where to; the folder that `submit` named.")))  # fmt: skip
+                            help="Target folder; by default the one that `submit` named.")
+                ))  # fmt: skip
 STATUS = Verb(("status",), "Show the pool and your own jobs.", _status)
-HISTORY = Verb(("history",), "Print what ran and ended as a trace that can be replayed.", _history,
+HISTORY = Verb(("history",), "Print ended jobs as a trace that can be replayed.", _history,
                (option("--days", type=click.FloatRange(min=0, min_open=True), default=30.0,
-                       metavar="DAYS", help="How far back."),),
+                       metavar="DAYS", help="Days to look back."),),
                "CSV in the columns that `benchpool replay` and `benchpool whatif --trace` read. "
                "For administrators.")  # fmt: skip
 _RECORDS = (
     option("--since", metavar="T",
-           help="From this time on: RFC 3339, or how long ago, such as 2d."),
-    option("--until", metavar="T", help="Before this time, as with --since."),
-    option("--actor", metavar="NAME", help="Of this user or service."),
-    option("--action", metavar="NAME", help="Of this operation, such as cancel, set_config."),
+           help="Records from this time on: RFC 3339, or an age such as 2d."),
+    option("--until", metavar="T", help="Records before this time, written as for --since."),
+    option("--actor", metavar="NAME", help="Records of this user or service."),
+    option("--action", metavar="NAME",
+           help="Records of this operation, such as cancel or set_config."),
     option("--target", metavar="ID",
-           help="About this job, lease or user; the beginning is enough."),
-    option("--search", metavar="TEXT", help="With this text anywhere in it, such as R15."),
+           help="Records about this job, lease or user; a prefix is enough."),
+    option("--search", metavar="TEXT", help="Records that contain this text, such as R15."),
     option("--limit", type=click.IntRange(1, 5000), default=50,
-           help="At most so many, the newest."),
+           help="Maximum number of records; the newest are kept."),
     option("--csv", is_flag=True, help="Print comma-separated values."),
 )  # fmt: skip
-EVENTS = Verb(("events",), "Show what people did, and whom the pool preempted by which rule.",
+EVENTS = Verb(("events",), "Show actions of users, and preemptions with their rules.",
               _events, _RECORDS,
-              "For administrators. What was refused, and logins, are in `benchpool audit` besides; "
-              "both read the same records.")  # fmt: skip
-AUDIT = Verb(("audit",), "Show who did what, from where and why; what was refused, and logins.",
+              "For administrators. `benchpool audit` also has refusals and logins; both read the "
+              "same records.")  # fmt: skip
+AUDIT = Verb(("audit",), "Show who did what, from where and why, with refusals and logins.",
              _audit,
              (*_RECORDS,
               option("--outcome", type=click.Choice([one.value for one in AuditOutcome]),
-                     help="With this outcome.")),
-             "For administrators. With --json each record has what it changed, its number and its "
+                     help="Records with this outcome.")),
+             "For administrators. With --json each record has its changes, number and "
              "hash.")  # fmt: skip
-APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl takes them.",
+APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as for kubectl.",
              _apply,
              (option("-f", "--file", "file", required=True, metavar="FILE",
                      type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-                     help="The file; - reads standard input."),),
+                     help="File to apply; - is standard input."),),
              _APPLY_DETAILS)  # fmt: skip
 
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {

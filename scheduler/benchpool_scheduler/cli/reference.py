@@ -29,8 +29,8 @@ def cli() -> str:
         NOTE,
         "# Command line\n",
         "All verbs take `--json` and then print one JSON value. Exit status: 0 done, 2 wrong use "
-        "or bad input, 3 refused by a rule, 4 not reachable, 1 otherwise. An id may be cut to any "
-        "beginning of 4 or more signs that only one job has.\n",
+        "or bad input, 3 refused by a rule, 4 not reachable, 1 any other error. An ID may be "
+        "shortened to its first characters, at least 4, if only one job has them.\n",
         *_commands(group(), "benchpool"),
     ]
     return "\n".join(parts)
@@ -39,6 +39,8 @@ def cli() -> str:
 def _commands(parent: click.Group, path: str) -> Iterator[str]:
     for name in parent.list_commands(click.Context(parent)):
         command, here = parent.commands[name], f"{path} {name}"
+        if command.hidden:
+            continue
         if isinstance(command, click.Group) and not command.invoke_without_command:
             yield from _commands(command, here)
             continue
@@ -76,13 +78,12 @@ def rest() -> str:
             NOTE,
             "# HTTP API\n",
             "Below `/services/benchpool/api/v1`, with a token of the Hub (`Authorization: token "
-            "…`). The whole description is [openapi.json](openapi.json); bodies are closed: an "
+            "…`). The full description is [openapi.json](openapi.json). Bodies are closed: an "
             "unknown key is refused.\n",
             "| request | what | who | body | answer |\n|---|---|---|---|---|",
             *rows,
             "\n## Errors\n",
-            'Every answer that is not a good one is `{"error": {"code", "message", "field", '
-            '"numbers"}}`.\n',
+            'Every error answer is `{"error": {"code", "message", "field", "numbers"}}`.\n',
             "| status | when |\n|---|---|",
             *errors,
             "",

@@ -22,7 +22,7 @@ def _replay(session: Session, options: Options) -> int:
     trace, days = given.pop("trace"), given.pop("past")
     if (trace is None) == (days is None):
         raise InvalidInput(
-            "Name a TRACE to replay, or --history DAYS for what this pool ran; not both.",
+            "Give either a TRACE to replay, or --history DAYS for the history of this pool.",
             field="trace",
         )
     if days is None:
@@ -33,7 +33,7 @@ def _replay(session: Session, options: Options) -> int:
         if len(past.splitlines()) < 2:
             raise InvalidInput(
                 f"No job ran and ended in the last {count(days, 'day')}, so there is nothing to "
-                "replay: name more days, or a trace.",
+                "replay. Give more days, or a trace.",
                 field="history",
             )
         own.write_bytes(past)
@@ -46,16 +46,16 @@ REPLAY = Verb(
     ("replay",), "Run the decision core over a recorded workload in virtual time.", _replay,
     (argument("trace", metavar="[TRACE]", required=False, type=click.Path(dir_okay=False)),
      option("--history", "past", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
-            help="Instead of a trace: what this pool ran and ended in the last DAYS days, on as "
-            "many GPUs as it has unless --gpus or --nodes say otherwise; for administrators."),
+            help="Replay the jobs of this pool that ended in the last DAYS days instead of a "
+            "trace, by default on as many GPUs as it has; for administrators."),
      option("--gpus", type=click.IntRange(1), metavar="N",
             help="A pool of N GPUs without nodes: counts only."),
      option("--nodes", type=click.IntRange(1), metavar="K",
             help="A pool of K nodes, so that placement counts."),
      option("--gpus-per-node", type=click.IntRange(1), metavar="G", help="GPUs of each node."),
      option("--policy", type=click.Choice(["guaranteed", "static", "fifo"]), default="guaranteed",
-            help="The product; a fixed partition per project; or one strict queue."),
-     option("--quotas", type=_FILE, metavar="FILE", help="A CSV of project,quota."),
+            help="The rules of benchpool; a fixed partition per project; or one strict queue."),
+     option("--quotas", type=_FILE, metavar="FILE", help="CSV file of project,quota."),
      option("--quota-rule", type=click.Choice(["p98", "p98-scaled", "equal"]),
             default="p98-scaled",
             help="98th percentile of each project's own demand; scaled to the pool; or equal."),
@@ -72,9 +72,9 @@ REPLAY = Verb(
      option("--sample", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="P",
             help="Keep a random share of the jobs."),
      option("--estimates", is_flag=True,
-            help="Ask every half hour when waiting jobs will start, and say how true it was."),
+            help="Estimate the starts of waiting jobs every half hour, and report the accuracy."),
      option("--judged-from", type=click.FloatRange(0), metavar="DAY",
-            help="Count only estimates made from this day of the trace on; those before teach."),
+            help="Count only estimates from this day of the trace on; earlier jobs only teach."),
      option("--jobs-out", type=_FILE, metavar="FILE", help="Write one row per job.")),
     "Run times are hidden from the scheduler. Every job runs to its end; utilisation is measured "
     "over the window.",

@@ -50,8 +50,8 @@ def _enough(session: Session, options: Options) -> int:
     session.screen.heading(words.clean(answer.text))
     session.screen.table(SHARE_COLUMNS, [(one.name, str(one.gpus)) for one in answer.projects])
     session.screen.line(
-        f"Enough: 95 % of the jobs wait at most {phrases.duration(answer.wait_s)}, pauses and "
-        "restarts included."
+        f"Enough means that 95 % of the jobs wait at most {phrases.duration(answer.wait_s)}, "
+        "including pauses and restarts."
     )
     return 0
 
@@ -103,10 +103,10 @@ def _legend(answer: UseReport) -> str:
     """Return the legend of the columns, with the hours not held if no column shows them."""
     held = "In GPU-hours: held by benches and jobs, of that busy, idle and lost to pauses"
     if answer.by not in PEOPLE:
-        return f"{held}; and held by nobody."
-    waits = "Then what half and 95 % of the jobs waited at most, and how often they made way."
+        return f"{held}; and not held."
+    waits = "Then the longest wait of 50 % and 95 % of the jobs, and how often they were preempted."
     unheld = sum(answer.total.gpu_h.get(one, 0.0) for one in UNHELD)
-    nobody = f" Nobody held {phrases.gpu_hours(unheld)} GPU-hours." if unheld else ""
+    nobody = f" {phrases.gpu_hours(unheld)} GPU-hours were not held." if unheld else ""
     return f"{held}. {waits}{nobody}"
 
 
@@ -148,26 +148,27 @@ def _hours(hours: float) -> str:
 
 
 def _nobody(by: UseBy) -> str:
-    return "(no project)" if by is UseBy.PROJECT else "(nobody)"
+    return "(no project)" if by is UseBy.PROJECT else "(none)"
 
 
-_TIME = "RFC 3339, or how long ago, such as 7d"
+_TIME = "RFC 3339, or an age such as 7d"
 
 REPORT = Verb(
     ("report",),
-    "Say where the GPU-hours of a range of time went: computing, idle, lost, free, and whose.",
+    "Show the GPU-hours of a time range by use (computing, idle, lost, free) and by owner.",
     _report,
     (
         option("--by", type=click.Choice([one.value for one in UseBy]),
-               default=UseBy.PROJECT.value, help="One row for each of these."),
-        option("--from", "begin", metavar="T", help=f"From this time on: {_TIME}; 30 days ago."),
-        option("--to", "end", metavar="T", help=f"Until this time: {_TIME}; now."),
-        option("--month", metavar="YYYY-MM", help="A month, in the time zone of the pool."),
+               default=UseBy.PROJECT.value, help="Grouping of the rows."),
+        option("--from", "begin", metavar="T",
+               help=f"Start of the range: {_TIME}; by default 30 days ago."),
+        option("--to", "end", metavar="T", help=f"End of the range: {_TIME}; by default now."),
+        option("--month", metavar="YYYY-MM", help="Month, in the time zone of the pool."),
         option("--csv", is_flag=True, help="Print CSV."),
         option("--enough", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
-               help="Instead: how many GPUs would have been enough for what ended in the last "
-               "DAYS, in one pool and in static shares. For administrators."),
+               help="Show instead how many GPUs would have been enough for the jobs that ended in "
+               "the last DAYS, in one pool and in static shares. For administrators."),
     ),
     "Administrators see the whole pool, leads their projects and themselves, others themselves. "
-    "Jobs that reach over the edge of the range are cut to it.",
+    "Jobs that cross the edge of the range are cut to it.",
 )  # fmt: skip

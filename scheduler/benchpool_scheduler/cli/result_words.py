@@ -20,7 +20,7 @@ def nothing_fetched(detail: JobDetail, output_dir: str | None, now: datetime) ->
     if gone := phrases.no_longer_kept(detail.kept, "results", now):
         return gone
     if job.state not in ENDED:
-        return f"There are no results yet: the job is {job.state}. They come when it has ended."
+        return f"There are no results yet: the job is {job.state}. They arrive after it has ended."
     if not detail.attempts:
         return "There are no results: the job never ran."
     if job.reason is not None and job.reason.code == NOT_DELIVERED:
@@ -31,5 +31,5 @@ def nothing_fetched(detail: JobDetail, output_dir: str | None, now: datetime) ->
         return f"There is nothing to fetch: the results are in {output_dir}."
     return (
         f"There is nothing to fetch. The results go to {output_dir} on the machine that the job was"
-        " sent from, and that folder is made only for a job that leaves results."
+        " sent from. That folder is created only if the job leaves results."
     )

@@ -15,7 +15,7 @@ _UNSENT = {
     ScheduledOutcome.MISSED: "m",
     ScheduledOutcome.REFUSED: "r",
 }
-LEGEND = "✓ succeeded, ✗ failed, c cancelled, · under way, s skipped, m missed, r refused"
+LEGEND = "✓ succeeded, ✗ failed, c cancelled, · not ended, s skipped, m missed, r refused"
 
 SCHEDULE_COLUMNS = (
     Column("ID"),
@@ -40,7 +40,7 @@ def sign_of(time: ScheduledTime) -> str:
 def schedules(screen: Screen, found: Sequence[Schedule]) -> None:
     """Print schedules, one line each."""
     if not found:
-        screen.line("No schedules. `benchpool submit --every 'night at 2' train.py` begins one.")
+        screen.line("No schedules. `benchpool submit --every 'night at 2' train.py` creates one.")
         return
     screen.table(
         SCHEDULE_COLUMNS,

@@ -19,9 +19,9 @@ from benchpool_scheduler.schedules.cron_times import FORMS
 
 PARAMS: Sequence[click.Parameter] = (
     option("--every", metavar="WHEN",
-           help=f"Send it again and again: {FORMS}. Skipped while the job before has not ended."),
+           help=f"Send it repeatedly: {FORMS}. Skipped while the previous job has not ended."),
     option("--zone", metavar="ZONE",
-           help="With --every: the time zone, such as Europe/Berlin; that of this machine."),
+           help="With --every: time zone, such as Europe/Berlin; by default that of this machine."),
 )  # fmt: skip
 
 _LOCALTIME = Path("/etc/localtime")
@@ -30,10 +30,10 @@ _LOCALTIME = Path("/etc/localtime")
 def check_alone(options: Mapping[str, Any]) -> None:
     """Refuse options that conflict with a schedule. Errors: InvalidInput."""
     if options["zone"] and not options["every"]:
-        raise InvalidInput("--zone goes with --every WHEN, and there is none.", field="zone")
+        raise InvalidInput("--zone needs --every WHEN.", field="zone")
     others = [name for name in ("sweep", "array", "wait", "after") if options[name]]
     if options["every"] and others:
-        raise InvalidInput(f"--{others[0]} does not go with --every.", field="every")
+        raise InvalidInput(f"--{others[0]} cannot be combined with --every.", field="every")
 
 
 def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> ScheduleRequest:
@@ -62,7 +62,7 @@ def begin(session: Session, request: ScheduleRequest) -> int:
     session.screen.line(words.clean(one.text))
     session.screen.line("next: " + ", ".join(f"{at:%a %d %b %H:%M}" for at in one.next))
     session.screen.line(
-        f"Look at it: benchpool schedule {id_}; stop it: benchpool pause-schedule {id_} or "
+        f"Show it: benchpool schedule {id_}; stop it: benchpool pause-schedule {id_} or "
         f"remove-schedule {id_}"
     )
     return 0

@@ -36,8 +36,8 @@ def _folder(session: Session, word: str) -> Path:
     ).absolute()
     if not folder.is_dir():
         raise InvalidInput(
-            f"The results of job {word} are not on this machine yet ({folder} is not there): they "
-            "come when it ends, or with `benchpool results`.",
+            f"The results of job {word} are not on this machine yet: {folder} does not exist. They "
+            "arrive when the job ends, or with `benchpool results`.",
             field="template",
         )
     return folder
@@ -49,7 +49,7 @@ def _store(folder: Path, word: str) -> str:
     here = (folder / word).absolute()
     if not here.is_file():
         raise InvalidInput(
-            f"There is no file {word} here: name the database of MLflow, such as mlflow.db, or "
+            f"There is no file {word} here. Name the database of MLflow, such as mlflow.db, or "
             "its address.",
             field="template",
         )

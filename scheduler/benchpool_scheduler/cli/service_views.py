@@ -26,8 +26,8 @@ def services(screen: Screen, found: Sequence[PoolService]) -> None:
     """Print services, one line each."""
     if not found:
         screen.line(
-            "No services. `benchpool serve NAME -- COMMAND` begins one; `benchpool services --all` "
-            "lists those of others that you may open."
+            "No services. `benchpool serve NAME -- COMMAND` creates one; `benchpool services "
+            "--all` also lists those of other users that you may open."
         )
         return
     screen.table(
@@ -77,7 +77,7 @@ def opens(one: PoolService) -> str:
         case ServiceAccess.GROUP:
             return f"the Hub's group {one.group or '(of others)'}; {besides}"
         case ServiceAccess.EVERYONE:
-            return "all who are logged in"
+            return "all logged-in users"
 
 
 def asked(one: PoolService) -> str:
@@ -85,7 +85,7 @@ def asked(one: PoolService) -> str:
     few, many = one.min_replicas, one.max_replicas
     number = count(few, "replica") if few == many else f"{few} to {count(many, 'replica')}"
     gpus = f"{count(one.gpus, 'GPU')} each"
-    sleeps = f"; asleep when nobody asks for {duration(one.idle_s)}" if few == 0 else ""
+    sleeps = f"; asleep after {duration(one.idle_s)} without requests" if few == 0 else ""
     return f"{number}, {gpus}{sleeps}"
 
 

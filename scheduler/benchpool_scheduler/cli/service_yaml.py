@@ -25,7 +25,7 @@ def read(text: str, source: str) -> ServiceDocument:
     """
     document = compose(text, source)
     if document is None:
-        raise InvalidInput(f"{source} is empty: write a service's name and what runs.",
+        raise InvalidInput(f"{source} is empty. Write a service's name and what it runs.",
                            field="file")  # fmt: skip
     items = document.entries(ServiceDocument.__struct_fields__)
     for name, item in items["env"].entries().items() if "env" in items else ():
@@ -39,5 +39,5 @@ def read(text: str, source: str) -> ServiceDocument:
         where = f"{source}, line {items[key].line}" if key in items else source
         raise InvalidInput(f"{where}: {bad.message}", code=bad.code, field=bad.field) from None
     except (yaml.YAMLError, RecursionError):
-        raise InvalidInput(f"{source} is no plain YAML: write keys as words, and nothing that "
-                           "holds itself.", field="file") from None  # fmt: skip
+        raise InvalidInput(f"{source} is not plain YAML. Write keys as words, and nothing that "
+                           "contains itself.", field="file") from None  # fmt: skip

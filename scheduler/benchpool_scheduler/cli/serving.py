@@ -29,38 +29,38 @@ _PARAMS: Sequence[click.Parameter] = (
     argument("name", metavar="NAME", required=False),
     option("-f", "--file", "file", metavar="FILE",
            type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-           help="Read all of it from a file of YAML, the name too; - is standard input."),
+           help="Read the whole service, including its name, from YAML; - is standard input."),
     *(submit_option(each) for each in OPTIONS if each.field in service_requests.TAKEN),
     option("--port", type=click.IntRange(1024, 65535),
-           help="The port on which the program listens. Without it a free one is in PORT, and for "
+           help="Port on which the program listens; by default a free one, in PORT and for "
                 "{port} in the command."),
     option("--min", "least", type=click.IntRange(0, 64), default=1, metavar="N",
-           help="Replicas at least; with 0 it sleeps when idle, and the next request wakes it."),
+           help="Minimum number of replicas; with 0 it sleeps when idle until the next request."),
     option("--max", "most", type=click.IntRange(1, 64), metavar="N",
-           help="Replicas at most, by the requests in flight; as --min without it."),
+           help="Maximum number of replicas under load; by default that of --min."),
     option("--idle", metavar="TIME", default="15m",
-           help="With --min 0: it sleeps when nobody asks for so long."),
+           help="With --min 0: time without requests before it sleeps."),
     option("--in-flight", type=click.IntRange(1, 10_000), default=8, metavar="N",
-           help="Requests that one replica answers at a time; more bring another one."),
+           help="Concurrent requests of one replica; more requests start another one."),
     option("--readiness", metavar="PATH", default="/",
            help="A replica gets requests once this path answers 2xx or 3xx."),
     option("--access", metavar="WHO", default="owner",
-           help="Who may open it: owner, project, group:NAME or everyone who is logged in."),
+           help="Users who may open it: owner, project, group:NAME or everyone (logged in)."),
     option("--keep-prefix", is_flag=True,
-           help="Ask the program for whole paths, with {prefix} before them; else for what follows "
-                "it."),
+           help="Pass whole paths to the program, beginning with {prefix}; by default only the "
+                "part after it."),
     option("--template", type=click.Choice(list(TEMPLATES)),
-           help="Serve this application of what is named after the options; it sleeps when idle."),
-    option("--update", is_flag=True, help="Exchange the service of this name for this one."),
+           help="Serve this application with the input after the options; it sleeps when idle."),
+    option("--update", is_flag=True, help="Replace the service of this name by this one."),
 )  # fmt: skip
 
 _DETAILS = """\
-The program runs as a job of the pool that has no end: it is begun again when it ends, and counts in
-the project's quota. It listens where {host} and {port} in its command say (HOST and PORT in its
-environment): on the loopback of one machine, on a cluster on every address of its pod. Its address
-goes through the Hub, which lets in only those whom --access names, browsers by their login and
-programs by a token. The folder's files go with it as with `benchpool submit`, and {prefix} in the
-command is the path of its address."""
+The program runs as a job of the pool without an end: it is restarted when it ends, and counts in
+the project's quota. It listens at {host} and {port} in its command (HOST and PORT in its
+environment): on loopback on one machine, on every address of its pod on a cluster. Requests pass
+the Hub, which admits only the users of --access: browsers by login, programs by token. The folder's
+files are sent with it as with `benchpool submit`. {prefix} in the command is the path of its
+address."""
 
 
 NO_FILES = snapshot.FolderSnapshot((), {}, ())
@@ -87,7 +87,7 @@ def _of_words(session: Session, options: Mapping[str, Any]) -> WantedService:
     """Return the service that the options describe. Errors: InvalidInput."""
     if options["name"] is None:
         raise InvalidInput(
-            "Say what the service is called: `benchpool serve NAME -- COMMAND`, or all of it in a "
+            "The service has no name. Use `benchpool serve NAME -- COMMAND`, or describe it in a "
             "file: `benchpool serve -f service.yaml`.",
             field="name",
         )
@@ -137,7 +137,7 @@ def _of_file(options: Mapping[str, Any]) -> WantedService:
     said = [*given, *(["what runs"] if options["command"] else [])]
     if said:
         raise InvalidInput(
-            f"With --file all stands in the file: leave out {' and '.join(said)}, or the file.",
+            f"--file describes the whole service. Leave out {' and '.join(said)}, or --file.",
             field="file",
         )
     path = options["file"]
@@ -180,7 +180,7 @@ def serve(session: Session, options: Mapping[str, Any]) -> int:
         return 0
     service_views.service(session.screen, one)
     session.screen.line(
-        f"Look at it: benchpool service {one.name}; end it: benchpool stop-service {one.name} or "
+        f"Show it: benchpool service {one.name}; end it: benchpool stop-service {one.name} or "
         f"remove-service {one.name}"
     )
     return 0

@@ -139,8 +139,8 @@ SHELL = Verb(
     shell,
     (
         argument("id", metavar="ID"),
-        option("--worker", type=click.IntRange(min=0), default=0, help="In which worker."),
+        option("--worker", type=click.IntRange(min=0), default=0, help="Number of the worker."),
     ),
-    "It runs as the worker's account, with its variables, folders and GPUs, and ends with it; "
-    "`exit` or Ctrl-D leaves it. For the owner of the job alone.",
+    "The shell runs as the worker's account, with its variables, folders and GPUs, and ends with "
+    "it. `exit` or Ctrl-D leaves it. Only the owner of the job may open one.",
 )

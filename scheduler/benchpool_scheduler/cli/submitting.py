@@ -51,7 +51,7 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
         sent[entry.notebook] = notebook
     elif given:
         raise InvalidInput(
-            "-p is for notebooks: the arguments of a script stand after its name.",
+            "-p is for notebooks. Write the arguments of a script after its name.",
             field="parameters",
         )
     python = _python(session, entry, options, command)
@@ -110,7 +110,9 @@ def _sweep(
 def runs_on(job: Job) -> str:
     """Return the message for Ctrl-C: the job keeps running."""
     id_ = words.short(job.id)
-    return f"{id_} runs on: `benchpool logs -f {id_}` follows it, `benchpool cancel {id_}` ends it."
+    return (
+        f"{id_} continues. `benchpool logs -f {id_}` follows it, `benchpool cancel {id_}` ends it."
+    )
 
 
 def exit_status(job: Job) -> int:

@@ -15,14 +15,14 @@ SWEEP_COLUMNS = (
     Column("STATE"),
     Column("USER", width=12),
     Column("GPU-HOURS", align="right"),
-    Column("HOW IT STANDS", rest=True),
+    Column("PROGRESS", rest=True),
 )
 
 
 def sweeps(screen: Screen, found: Sequence[Sweep]) -> None:
     """Print sweeps, one line each."""
     if not found:
-        screen.line("No sweeps. `benchpool submit --sweep lr=0.1,0.01 train.py` begins one.")
+        screen.line("No sweeps. `benchpool submit --sweep lr=0.1,0.01 train.py` starts one.")
         return
     screen.table(
         SWEEP_COLUMNS,

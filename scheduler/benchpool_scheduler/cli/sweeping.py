@@ -22,32 +22,32 @@ from benchpool_scheduler.errors import InvalidInput
 
 PARAMS: Sequence[click.Parameter] = (
     option("--sweep", multiple=True, metavar="NAME=VALUES",
-           help=f"Run it once for each combination of values: {FORMS}. Where a script's words do "
-           "not name {NAME}, --NAME=value is added to them."),
+           help=f"Run it once for each combination of values: {FORMS}. If a script's words do not "
+           "contain {NAME}, --NAME=value is added to them."),
     option("--array", metavar="TASKS[%N]",
-           help="Run it once for each task number, at most N at a time, as Slurm does: "
+           help="Run it once for each task number, at most N at a time, as in Slurm: "
            f"{array_tasks.FORMS}. BENCHPOOL_ARRAY_TASK_ID and SLURM_ARRAY_TASK_ID have it."),
     option("--trials", type=click.IntRange(1), metavar="N",
-           help="With --sweep: so many runs; all of a grid by default."),
+           help="With --sweep: number of runs; by default all of a grid."),
     option("--method", type=click.Choice([one.value for one in SweepMethod]),
-           help="With --sweep: how values are chosen; random where one is a range, else grid."),
+           help="With --sweep: choice of values; by default random if one is a range, else grid."),
     option("--metric", metavar="NAME",
-           help="With --sweep: the figure, reported by benchpool.log, that runs are judged by."),
+           help="With --sweep: metric, reported by benchpool.log, by which runs are ranked."),
     option("--maximize/--minimize", default=None,
-           help="With --metric: which figure is better, where its name does not say."),
+           help="With --metric: which value is better, if its name does not show it."),
     option("--at-once", type=click.IntRange(1), default=4, metavar="N",
-           help="With --sweep: at most so many runs at a time."),
+           help="With --sweep: maximum number of runs at a time."),
     option("--stop-early", metavar="STEP[:FACTOR]",
-           help="With --metric: from this step on a run goes on only among the best 1/FACTOR, 3 by "
+           help="With --metric: stop a run at this step unless it is among the best 1/FACTOR, 3 by "
            "default; judged again at each FACTOR times as many steps."),
     option("--gpu-hours", type=click.FloatRange(0, min_open=True), metavar="H",
-           help="With --sweep: no further run begins when so many GPU-hours are used."),
+           help="With --sweep: budget of GPU-hours, after which no further run begins."),
     option("--good-enough", type=float, metavar="X",
-           help="With --metric: everything else is stopped when a run reports so good a figure."),
+           help="With --metric: a run that reports this value or better stops all others."),
     option("--patience", type=click.IntRange(1), metavar="N",
-           help="With --metric: no further run begins when N in a row were no better."),
+           help="With --metric: no further run begins after N runs in a row without improvement."),
     option("--trial-hours", type=click.FloatRange(0, min_open=True), metavar="H",
-           help="With --sweep: how long a run takes, to be told what all will cost."),
+           help="With --sweep: expected hours of a run, for the estimate of the cost."),
 )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def check_alone(options: Mapping[str, Any]) -> None:
     """Refuse conflicting options, and sweep options without a sweep. Errors: InvalidInput."""
     if options["wait"] and is_many(options):
         raise InvalidInput(
-            "--wait follows one job, and a sweep is many: `benchpool sweep ID` shows it.",
+            "--wait follows one job, but a sweep has many. `benchpool sweep ID` shows it.",
             field="wait",
         )
     if options["sweep"] and not options["array"]:
@@ -111,6 +111,6 @@ def check_alone(options: Mapping[str, Any]) -> None:
         array_tasks.check_alone(given)
     elif given:
         raise InvalidInput(
-            f"--{given[0].replace('_', '-')} goes with --sweep NAME=VALUES, and there is none.",
+            f"--{given[0].replace('_', '-')} needs --sweep NAME=VALUES.",
             field="sweep",
         )

@@ -25,6 +25,7 @@ class Verb:
         run: Runs the verb and returns the exit status.
         remote: Whether it uses the service, and so takes ``--url`` and ``--token``.
         command: Whether words after its own options belong to a job (``submit``).
+        replaces: Words of its former name, which works until the next release.
     """
 
     path: tuple[str, ...]
@@ -34,6 +35,7 @@ class Verb:
     details: str = ""
     remote: bool = True
     command: bool = False
+    replaces: tuple[str, ...] = ()
 
 
 def option(*names: str, **settings: Any) -> click.Option:

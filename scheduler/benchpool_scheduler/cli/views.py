@@ -51,7 +51,7 @@ ATTEMPT_COLUMNS = (
 )
 
 ESTIMATE_COLUMNS = (
-    Column("START SEEMED AWAY"),
+    Column("PREDICTED WAIT"),
     Column("ESTIMATES", align="right"),
     Column("IN THE RANGE", align="right"),
     Column("EARLIER", align="right"),
@@ -59,7 +59,7 @@ ESTIMATE_COLUMNS = (
 )
 
 LINE_COLUMNS = (
-    Column("PLACE", align="right"),
+    Column("POSITION", align="right"),
     Column("USER", width=16),
     Column("SERVER", width=16),
     Column("GPUS", align="right"),
@@ -81,7 +81,7 @@ PROJECT_COLUMNS = (
 def jobs(screen: Screen, listed: Sequence[Job]) -> None:
     """Print a list of jobs, and below it the full text of failures that were cut."""
     if not listed:
-        screen.line("There are no such jobs. Send one with `benchpool submit --gpus 1 train.py`.")
+        screen.line("No matching jobs. Send one with `benchpool submit --gpus 1 train.py`.")
         return
     now = datetime.now(UTC)
     cut = screen.table(JOB_COLUMNS, [_job_row(job, now) for job in listed])
@@ -143,7 +143,7 @@ def why(screen: Screen, answer: Why) -> None:
     """Print why a job waits."""
     late = None if answer.deadline is None else words.clean(answer.deadline.text)
     if answer.reason is None:
-        screen.heading("It does not wait.")
+        screen.heading("The job does not wait.")
         screen.facts([("Deadline", late)] if late else [])
         return
     screen.heading(words.clean(answer.reason.text))
@@ -174,11 +174,11 @@ def code(screen: Screen, answer: SentCode) -> None:
     if answer.kind == "command":
         screen.line(words.clean(join(answer.command)))
     elif answer.kind == "script" and answer.text is None:
-        screen.aside("Its script was not copied: it ran where it lies.")
+        screen.aside("Its script was not copied: it ran from its own folder.")
     for line in (answer.text or "").splitlines():
         screen.line(phrases.visible(line.expandtabs(4)))
     if answer.cut:
-        screen.aside("The script goes on; its first MiB is shown.")
+        screen.aside("Only the first MiB of the script is shown.")
     for cell in answer.cells:
         screen.heading(f"# cell {cell.number}")
         mark = "" if cell.cell_type == "code" else "# "
@@ -196,7 +196,7 @@ def estimates(screen: Screen, answer: StartEstimates) -> None:
             for it in answer.horizons
         ],
     )
-    screen.line(f"Wanted in the range: {phrases.percent(answer.wanted)}.")
+    screen.line(f"Target in the range: {phrases.percent(answer.wanted)}.")
 
 
 PEOPLE_COLUMNS = (
@@ -253,7 +253,7 @@ def quota(screen: Screen, answer: Quota) -> None:
 def line(screen: Screen, waiting: Sequence[InLine]) -> None:
     """Print the bench queue."""
     if not waiting:
-        screen.line("Nobody that you may see waits for a bench.")
+        screen.line("No server that you may see waits for a bench.")
         return
     now = datetime.now(UTC)
     screen.table(
@@ -310,7 +310,7 @@ def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
     if answer.bench_line:
         number = answer.bench_line
         who = "1 server waits" if number == 1 else f"{number} servers wait"
-        screen.line(f"{who} in line for a bench: `benchpool line` says for what.")
+        screen.line(f"{who} for a bench: see `benchpool bench queue`.")
     for problem in answer.health.problems:
         screen.line(f"! {words.clean(problem)}")
     if answer.projects:
@@ -395,6 +395,6 @@ def doubts(screen: Screen, answer: SafeModeIssues) -> None:
             words.clean(f"cannot be read    {it.id}  a {it.kind} in {it.file}, {gpus}: {it.why}")
         )
     if answer.unknown or answer.unreadable:
-        screen.line("`benchpool adopt ID` takes one in, `benchpool adopt ID --end` ends it.")
+        screen.line("`benchpool adopt ID` adopts one, `benchpool adopt ID --end` ends it.")
     elif answer.hold is None and answer.hub is None:
-        screen.line("All that runs is known, and every record can be read.")
+        screen.line("All running jobs and benches are known, and all records can be read.")

@@ -36,12 +36,12 @@ def replayed(options: Options, declared: str | None) -> WorkloadWhatIf:
     """
     if declared is None and not options["more_gpus"]:
         raise InvalidInput(
-            "Nothing would be otherwise: name a configuration with --config, --more-gpus, or both.",
+            "Nothing to compare. Pass --config, --more-gpus or both.",
             field="config",
         )
     if options["history"] is not None:
         raise InvalidInput(
-            "--trace and --history name two workloads: give one of them.", field="history"
+            "--trace and --history both name a workload. Pass one of them.", field="history"
         )
     given = report.ReplayOptions(
         options["trace"],

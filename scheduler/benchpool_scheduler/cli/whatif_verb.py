@@ -123,7 +123,7 @@ def show(screen: Screen, answer: WhatIf) -> None:
     if answer.history is not None:
         screen.line()
         show_workload(screen, answer.history)
-    screen.line("Only looked: nothing was changed.")
+    screen.line("Preview only: nothing was changed.")
 
 
 def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
@@ -131,7 +131,7 @@ def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
     screen.heading(found.text)
     if found.left_out:
         screen.line(
-            f"! {found.left_out} more jobs are left out: in one of the pools they could never run."
+            f"! {found.left_out} more jobs are left out: they could never run in one of the pools."
         )
     screen.table(
         FIGURE_COLUMNS,
@@ -229,23 +229,24 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 WHATIF = Verb(
     ("whatif",),
-    "Say who would run, wait and pay with another benchpool.yaml or more GPUs.",
+    "Predict which jobs and projects gain or lose with another benchpool.yaml or more GPUs.",
     _whatif,
     (
         option("--config", metavar="FILE", type=_FILE, help="Another benchpool.yaml."),
         option("--more-gpus", type=click.IntRange(min=0), default=0, metavar="N",
-               help="So many more GPUs."),
-        option("--gpu-model", metavar="NAME", help="Their model; what the pool has most of."),
+               help="Number of GPUs to add."),
+        option("--gpu-model", metavar="NAME",
+               help="Model of the added GPUs; by default the most common one."),
         option("--gpus-per-node", type=click.IntRange(min=1), metavar="G",
-               help="Size of their nodes; what the pool has most of."),
+               help="GPUs of each added node; by default the most common size."),
         option("--history", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
-               help="Also replay the jobs that ended in the last DAYS, on both sides."),
+               help="Also replay the jobs that ended in the last DAYS, before and after."),
         option("--trace", metavar="TRACE", type=_FILE,
-               help="Replay this workload instead of asking a service; --gpus or --nodes and the "
-               "options from here on say what it is replayed on before."),
+               help="Replay this workload without a service; --gpus or --nodes and the options "
+               "below describe the pool before the change."),
         *REPLAY_OPTIONS,
     ),
-    "The service's own decision core answers from the pool of this moment; nothing is changed. For "
-    "administrators. With --trace no service is needed: before are the quotas of --quotas or "
-    "--quota-rule, after those of --config, on the same GPUs and --more-gpus.",
+    "The service computes the answer from the present pool and changes nothing. For "
+    "administrators. With --trace no service is needed: the quotas are those of --quotas or "
+    "--quota-rule before, and those of --config after, on the same GPUs and --more-gpus.",
 )  # fmt: skip

@@ -82,7 +82,7 @@ def _rest(job: Job) -> str:
     progress = job.progress
     text = progress.text or ""
     if progress.fraction is not None:
-        text = done(progress.fraction, progress.fell_from, text)
+        text = done(progress.fraction, progress.previous_progress, text)
     ends = progress.ends
     rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
     return ", ".join(filter(None, [text, rest]))

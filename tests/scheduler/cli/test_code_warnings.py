@@ -48,7 +48,7 @@ def test_files_above_folder_are_warned_with_valid_advice(
 ) -> None:
     environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
     said = _run(capfdbinary, environ, repo / "notebooks", "submit", name)
-    lines = [line for line in said.splitlines() if "does not travel" in line]
+    lines = [line for line in said.splitlines() if "is not sent with" in line]
     assert [line.split(" is above")[0] for line in lines] == [
         f"{where}, line 2: `helper_fn` in `../common`",
         f"{where}, line 4: `../data/x.csv`",
@@ -62,7 +62,7 @@ def test_files_above_folder_are_warned_with_valid_advice(
     file.write_text(changed)
     done = benchpool("submit", "--wait", *command.split()[2:])
     assert (done.status, "got 8" in done.out) == (0, True)
-    assert "does not travel" not in done.err
+    assert "is not sent with" not in done.err
 
 
 def test_shell_command_in_cell_is_warned_with_valid_advice(
@@ -77,17 +77,17 @@ def test_shell_command_in_cell_is_warned_with_valid_advice(
     cells = [skipped, v4.new_code_cell("x = 1\nlines = !cat ../data/x.csv\nprint('got', lines)")]
     file.write_text(writes(v4.new_notebook(cells=cells)))
     said = _run(capfdbinary, environ, repo / "notebooks", "submit", "use.ipynb")
-    (line,) = [line for line in said.splitlines() if "does not travel" in line]
+    (line,) = [line for line in said.splitlines() if "is not sent with" in line]
     command = "benchpool submit notebooks/use.ipynb"
     assert line == (
-        "cell 2, line 2: `../data/x.csv` is above the folder notebooks and does not travel with "
+        "cell 2, line 2: `../data/x.csv` is above the folder notebooks and is not sent with "
         f"the job: run `{command}` in {repo}, with `data/x.csv` instead of `../data/x.csv` in the "
         "code."
     )
     file.write_text(file.read_text().replace("../data", "data"))
     done = benchpool("submit", "--wait", *command.split()[2:])
     assert (done.status, "got ['1']" in done.out) == (0, True)
-    assert "does not travel" not in done.err
+    assert "is not sent with" not in done.err
 
 
 def test_gpu_selection_in_code_is_warned_with_line_number(

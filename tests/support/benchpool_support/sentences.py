@@ -15,7 +15,13 @@ from benchpool_scheduler.cli.commands import group
 from benchpool_support import checkout
 
 HUB_CONFIG = checkout.ROOT / "hub_config"
-FILLED = {"part": "results", "kind": "jobs", "verb": "submit", "ALLOW_WRITES": "--allow-writes"}
+FILLED = {
+    "present": "jobs",
+    "part": "results",
+    "kind": "jobs",
+    "verb": "submit",
+    "ALLOW_WRITES": "--allow-writes",
+}
 """Replacements for variable parts of commands that must be words of the command line."""
 
 

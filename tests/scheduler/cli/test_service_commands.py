@@ -42,18 +42,18 @@ def test_service_is_started_changed_slept_and_removed(benchpool: Benchpool, fold
     assert said.out.splitlines()[0].startswith("files version 1, project ")
     assert "Address: http://127.0.0.1:" in said.out
     assert "/s/files/" in said.out
-    assert "0 to 1 replica, 1 GPU each; asleep when nobody asks for 10 min" in said.out
+    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in said.out
     ready = until_service(benchpool, "files", "ready")
     (replica,) = ready["replicas"]
     assert replica["phase"] == "ready"
     again = benchpool("serve", "files", "answer.py", "{port}")
-    assert (again.status, "say --update" in again.err) == (3, True)
+    assert (again.status, "Use --update" in again.err) == (3, True)
     more = benchpool("serve", "files", "--access", "everyone", "--update", "answer.py", "{port}")
-    assert "Open to: all who are logged in" in more.out
+    assert "Open to: all logged-in users" in more.out
     assert "files" in benchpool("services").out
     shown = benchpool("service", "files").out
     assert f"log: benchpool logs -f {replica['job'][:8]}" in shown
-    assert re.search(r"\d\d:\d\d:\d\d  \S+ began it\.", shown), shown
+    assert re.search(r"\d\d:\d\d:\d\d  \S+ started it\.", shown), shown
     assert "Stopped: " in benchpool("stop-service", "files").out
     assert benchpool("wake-service", "files").status == 0
     assert "Asleep: " in benchpool("sleep-service", "files").out
@@ -66,11 +66,11 @@ def test_service_is_started_changed_slept_and_removed(benchpool: Benchpool, fold
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
-        (("Big", "--", "true"), "'Big' cannot be a part of an address"),
+        (("Big", "--", "true"), "'Big' cannot be part of an address"),
         (("a", "--access", "friends", "--", "true"), "access friends is not known"),
         (("a", "--idle", "soon", "--", "true"), "idle"),
         (("a", "--readiness", "health", "--", "true"), "readiness"),
-        (("a", "--update", "--", "true"), "leave out --update to begin it"),
+        (("a", "--update", "--", "true"), "Leave out --update to start it"),
         (("a",), "There is nothing to run"),
         ((), "benchpool serve NAME"),
     ],
@@ -100,7 +100,7 @@ def test_service_file_equals_options(benchpool: Benchpool, folder: Path) -> None
     (folder / "service.yaml").write_text(FILE)
     said = benchpool("serve", "-f", str(folder / "service.yaml"))
     assert said.status == 0, said.err
-    assert "0 to 1 replica, 1 GPU each; asleep when nobody asks for 10 min" in said.out
+    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in said.out
     again = benchpool("serve", "-f", str(folder / "service.yaml"), "--json")
     assert (again.status, again.json["version"], again.json["access"]) == (0, 1, "everyone")
     words = ("--min", "0", "--idle", "10m", "--access", "everyone", "--env", "GREETING=1")
@@ -119,10 +119,10 @@ def test_service_file_equals_options(benchpool: Benchpool, folder: Path) -> None
         ("name: a\nscript: a.py\nmodule: b", (), "exactly one of script, module, command"),
         ("name: a\ncommand: [x]\nargs: [y]", (), "args is for script and module"),
         ("name: a\ncommand: [x]\nenv: {A: 1}", (), "line 3: env.A must be text"),
-        ("name: Big\ncommand: [x]", (), "'Big' cannot be a part of an address"),
+        ("name: Big\ncommand: [x]", (), "'Big' cannot be part of an address"),
         ("name: a\ncommand: [x]\naccess: friends", (), "access friends is not known"),
-        ("name: a\ncommand: [x]", ("--min", "0"), "leave out --min"),
-        ("name: a\ncommand: [x]", ("b", "--", "true"), "leave out NAME and what runs"),
+        ("name: a\ncommand: [x]", ("--min", "0"), "Leave out --min"),
+        ("name: a\ncommand: [x]", ("b", "--", "true"), "Leave out NAME and what runs"),
         ("", (), "is empty"),
     ],
 )
@@ -161,7 +161,7 @@ def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder
     assert (ready["min_replicas"], ready["readiness"]) == (0, "/")
     for words, refusal in (
         (("gradio", "other.py"), "There is no file other.py"),
-        (("gradio",), "Say what gradio shows: a SCRIPT of this folder"),
+        (("gradio",), "Name the input of gradio after the options: a SCRIPT of this folder"),
         (("mlflow", "none.db"), "There is no file none.db here"),
         (("tensorboard", "nothing-of-this-name"), "nothing-of-this-name"),
     ):

@@ -42,9 +42,9 @@ def test_schedule_is_created_shown_paused_resumed_and_removed(
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
-        (("--zone", "UTC"), "--zone goes with --every WHEN, and there is none."),
-        (("--every", "night at 2", "--wait"), "--wait does not go with --every."),
-        (("--every", "night at 2", "--array", "0-3"), "--array does not go with --every."),
+        (("--zone", "UTC"), "--zone needs --every WHEN."),
+        (("--every", "night at 2", "--wait"), "--wait cannot be combined with --every."),
+        (("--every", "night at 2", "--array", "0-3"), "--array cannot be combined with --every."),
         (("--every", "now and then"), "is no time"),
     ],
 )

@@ -29,7 +29,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_test_message_shows_reached_addresses(service: Served, benchpool: Benchpool) -> None:
-    assert "add an address on the page Notifications" in benchpool("notifications").out
+    assert "Add an address on the page Notifications" in benchpool("notifications").out
     refused = benchpool("notifications", "test")
     assert refused.status == 3
     assert "no address" in refused.err
@@ -39,7 +39,7 @@ def test_test_message_shows_reached_addresses(service: Served, benchpool: Benchp
         said = benchpool("notifications", "test").out
         assert "http://127.0.0.1/…" in said
         assert "arrived" in said
-        assert "of a start after 30 min in line" in said
+        assert "A start is reported after 30 min in the queue" in said
         assert len(receiver.came) == 1
     assert "cannot be reached" in benchpool("notifications", "test").out
 
@@ -49,11 +49,11 @@ def test_site_without_notifications_is_reported(service: Served, benchpool: Benc
     file.write_text("kinds: []\n")
     assert benchpool("notifications", "reload").status == 3
     said = benchpool("notifications", "reload", by="root")
-    assert "In force now. Users may give addresses of these kinds: none." in said.out
+    assert "In force now. Users may add addresses of these kinds: none." in said.out
     file.write_text("kinds: no\n")
     wrong = benchpool("notifications", "reload", by="root")
-    assert (wrong.status, "line 1: kinds is not right" in wrong.err) == (2, True)
-    assert "This site sends no messages" in benchpool("notifications").out
+    assert (wrong.status, "line 1: kinds is invalid" in wrong.err) == (2, True)
+    assert "This site sends no notifications" in benchpool("notifications").out
     refused = benchpool("notifications", "test")
     assert refused.status == 2
-    assert "sets it up by `notifications.yaml`" in refused.err
+    assert "sets them up with `notifications.yaml`" in refused.err

@@ -19,14 +19,14 @@ def test_administrator_reads_and_verifies_audit_trail(benchpool: Benchpool, tmp_
     assert {one["action"] for one in narrowed.json["records"]} == {"submit", "change"}
 
     holds = benchpool("audit", "verify", by="root")
-    assert (holds.status, "The audit trail holds" in holds.out) == (0, True)
+    assert (holds.status, "The audit trail is intact" in holds.out) == (0, True)
     noted = holds.out.strip().splitlines()[-1].split()[1:]  # as a user types it again
     assert benchpool(*noted, by="root").status == 0
 
     file = next((tmp_path / "state" / "scheduler" / "audit").glob("*.jsonl"))
     file.write_bytes(file.read_bytes().replace(b'"fit"', b'"tif"'))
     broken = benchpool("audit", "verify", by="root")
-    assert (broken.status, "does not hold" in broken.out) == (1, True)
+    assert (broken.status, "is not intact" in broken.out) == (1, True)
 
 
 def test_non_administrator_is_rejected(benchpool: Benchpool) -> None:

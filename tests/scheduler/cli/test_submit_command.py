@@ -192,7 +192,7 @@ def test_invalid_time_limit_is_rejected_with_example(
 ) -> None:
     said = benchpool("submit", "--time-limit", written, "train.py")
     assert said.status == 2
-    assert f"--time-limit is '{written}': give a time such as 90m" in said.err
+    assert f"--time-limit is '{written}'. Give a time such as 90m" in said.err
 
 
 def test_json_output_has_declared_keys(benchpool: Benchpool, train: Path) -> None:
@@ -224,7 +224,7 @@ def test_possible_secrets_are_excluded_and_reported(benchpool: Benchpool, folder
         (["../outside.py"], 2, "is not below"),
         (["note.ipynb"], 2, "note.ipynb cannot be read as a notebook"),
         (["missing.ipynb"], 2, "There is no file missing.ipynb"),
-        (["note.ipynb", "--gpus", "2"], 2, "options of benchpool come before it"),
+        (["note.ipynb", "--gpus", "2"], 2, "Put options of benchpool before the notebook"),
         (["run.sh"], 2, "`benchpool submit -- ./run.sh`"),
         (["--gpus", "64", "train.py"], 2, "largest machine has 4"),
         (["--project", "speech", "train.py"], 3, "not a member of project speech"),
@@ -254,7 +254,7 @@ def test_interrupted_wait_leaves_job_running(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "runs on: `benchpool logs -f" in err
+    assert "continues. `benchpool logs -f" in err
     with service.client("susan") as susan:
         (job,) = susan.jobs()
         assert job.state == "running"
@@ -303,6 +303,6 @@ def test_imports_in_another_image_are_reported_unchecked(
 ) -> None:
     (folder / "broken.py").write_text("import msgspecc\n")
     said = benchpool("submit", "--image", "lab/other:2", "broken.py")
-    told = "imports are not checked: what is installed in lab/other:2 is not known here."
+    told = "imports are not checked: the packages of lab/other:2 are not known here."
     assert told in said.err
     assert "msgspecc" not in said.err

@@ -50,7 +50,7 @@ def test_changed_configuration_is_shown_by_project_and_job(
     rows = [line.split() for line in lines]
     assert ["speech", "2", "→", "4", "2", "→", "4", "0", "→", "4", "1", "→", "0", "0"] in rows
     assert any(row[1:] and row[1] == "runs" and "paused;" in row for row in rows)
-    assert lines[-1] == "Only looked: nothing was changed."
+    assert lines[-1] == "Preview only: nothing was changed."
     assert max(map(len, lines[6:])) <= 80, said.out
 
 
@@ -161,11 +161,11 @@ def test_projects_missing_in_configuration_are_excluded_and_reported(
 
 def test_trace_requires_pool_and_difference(benchpool: Benchpool, workload: Path) -> None:
     same = benchpool("whatif", "--trace", str(workload), "--gpus", "8")
-    assert (same.status, "Nothing would be otherwise" in same.err) == (2, True)
+    assert (same.status, "Nothing to compare" in same.err) == (2, True)
     poolless = benchpool("whatif", "--trace", str(workload), "--more-gpus", "8")
-    assert (poolless.status, "say how large the pool is" in poolless.err) == (2, True)
+    assert (poolless.status, "give the size of the pool" in poolless.err) == (2, True)
     both = benchpool("whatif", "--trace", str(workload), "--more-gpus", "8", "--history", "1")
-    assert (both.status, "two workloads" in both.err) == (2, True)
+    assert (both.status, "both name a workload" in both.err) == (2, True)
 
 
 def test_recorded_history_is_shown_after_current_jobs(benchpool: Benchpool) -> None:
@@ -173,7 +173,7 @@ def test_recorded_history_is_shown_after_current_jobs(benchpool: Benchpool) -> N
     said = benchpool("whatif", "--more-gpus", "4", "--history", "1", by="root")
     assert said.status == 0
     assert "Over 1 recorded job the mean wait would be" in said.out
-    assert said.out.splitlines()[-1] == "Only looked: nothing was changed."
+    assert said.out.splitlines()[-1] == "Preview only: nothing was changed."
 
 
 def test_recorded_history_is_printed_as_trace_and_replayed(
@@ -195,4 +195,4 @@ def test_recorded_history_is_printed_as_trace_and_replayed(
     assert benchpool("replay", "--history", "1").status == 3
     neither = benchpool("replay", by="root")
     assert neither.status == 2
-    assert "Name a TRACE to replay, or --history DAYS" in neither.err
+    assert "Give either a TRACE to replay, or --history DAYS" in neither.err

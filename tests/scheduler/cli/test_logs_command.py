@@ -24,7 +24,7 @@ def test_empty_log_is_reported_on_stderr(benchpool: Benchpool) -> None:
     said = benchpool("logs", id_)
     assert (said.status, said.out) == (0, "")
     assert said.err.strip() == (
-        "The log is empty: nothing was written to it, or the job's files are not there any more."
+        "The log is empty: nothing was written to it, or the job's files no longer exist."
     )
 
 

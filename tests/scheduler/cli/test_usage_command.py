@@ -33,10 +33,10 @@ def test_usage_shows_numbers_change_and_option(
 def test_usage_of_unmeasured_job_is_reported(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--wait", "--json", "--", sys.executable, "-c", "pass").json
     shown = benchpool("usage", sent["id"])
-    assert (shown.status, shown.out) == (0, "What it used was not measured.\n")
+    assert (shown.status, shown.out) == (0, "Its resource use was not measured.\n")
     told = benchpool("usage", sent["id"], "--json").json
     assert (told["job"], told["measured"], told["option"]) == (sent["id"], None, "")
-    assert "Found       What it used was not measured." in benchpool("show", sent["id"]).out
+    assert "Found       Its resource use was not measured." in benchpool("show", sent["id"]).out
     hidden = benchpool("usage", sent["id"], by="joe")
     assert hidden.status != 0
     assert "no job" in hidden.err
@@ -46,5 +46,5 @@ def test_usage_before_end_is_rejected_with_state(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--json", "--", "sleep", "600").json
     refused = benchpool("usage", sent["id"])
     assert refused.status != 0
-    assert "is told when it has ended" in refused.err
+    assert "is reported when it has ended" in refused.err
     benchpool("cancel", sent["id"])

@@ -53,7 +53,7 @@ def test_idle_bench_is_listed_with_id_and_next_step(
     )
     bench_views.benches(Screen(), [bench])
     lines, words = said(capsys)
-    assert lines[0].split() == ["LEASE", "WHOSE", "GPUS", "HOW", "IT", "STANDS"]
+    assert lines[0].split() == ["LEASE", "OWNER", "GPUS", "STATUS"]
     assert lines[1].split()[:4] == [LEASE, "susan", "(default)", "1"]
     assert words.startswith("idle for 50 s; its owner is ")
     assert words.endswith("at 2026-11-25 22:54 UTC")
@@ -62,10 +62,10 @@ def test_idle_bench_is_listed_with_id_and_next_step(
 def test_parked_bench_is_listed_with_id_and_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = "Its GPU is lent, and its kernel waits in the machine's memory until it is brought back."
+    text = "Its GPU is lent, and its kernel waits in the machine's memory until it is restored."
     bench = ParkedBench(LEASE, "susan", "lab", ["GPU-1"], ParkStep.PARKED, AT, 3 * 2**30, text)
     bench_views.parked(Screen(), [bench])
     lines, _ = said(capsys)
     assert lines[1].split()[:5] == [LEASE, "susan", "lab", "3.0", "GiB"]
-    rest = " ".join(" ".join(line[lines[0].index("HOW") :] for line in lines[1:]).split())
+    rest = " ".join(" ".join(line[lines[0].index("STATUS") :] for line in lines[1:]).split())
     assert rest == f"parked: {text}"

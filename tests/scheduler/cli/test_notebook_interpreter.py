@@ -73,7 +73,7 @@ def test_notebook_runs_with_kernel_python_and_keeps_metadata(
     assert executed["cells"][1]["metadata"]["mine"] == 1
 
     done = benchpool("submit", "--wait", "--python", sys.executable, "book.ipynb")
-    assert f"book.ipynb runs with {sys.executable}, as --python says.\n" in done.err
+    assert f"book.ipynb runs with {sys.executable}, from --python.\n" in done.err
     assert (done.status, "torch None" in done.out) == (0, True), done.err
 
 
@@ -86,7 +86,7 @@ def test_missing_kernel_is_reported_and_terminal_python_used(
     done = benchpool("submit", "--wait", "book.ipynb")
     assert (done.status, f"by {python}" in done.out) == (0, True), done.err
     assert (
-        f"book.ipynb has the kernel torch-env, which is not here: it runs with {python}, the "
+        f"book.ipynb has the kernel torch-env, not found here: it runs with {python}, the "
         "Python of this terminal.\n"
     ) in done.err
 
@@ -95,9 +95,9 @@ def test_missing_kernel_is_reported_and_terminal_python_used(
 def test_python_option_is_rejected_where_unusable(benchpool: Benchpool, folder: Path) -> None:
     (folder / "a.py").write_text("import sys\nprint('by', sys.executable)")
     said = benchpool("submit", "--python", "gone/python", "a.py")
-    assert said.err.startswith("benchpool: There is no program gone/python: give --python")
+    assert said.err.startswith("benchpool: There is no program gone/python. Give --python")
     said = benchpool("submit", "--python", "python3", "--", "make")
-    assert "name the Python of a command in it, `-- python3 ...`." in said.err
+    assert "Name the Python of a command in the command: `-- python3 ...`." in said.err
     name = Path(sys.executable).name
     done = benchpool("submit", "--wait", "--python", name, "a.py")
     assert (done.status, f"by {sys.executable}" in done.out) == (0, True), done.err
@@ -156,8 +156,8 @@ def test_kernel_with_missing_python_is_reported(
     found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})
     assert found.path == "/usual"
     assert found.why == (
-        f"has the kernel odd, which names {said} that is here: it runs with /usual, the Python of "
-        "this terminal"
+        f"has the kernel odd, which names {said} that exists here: it runs with /usual, the Python "
+        "of this terminal"
     )
 
 
@@ -199,4 +199,4 @@ def test_unreadable_kernel_spec_is_ignored(text: str, tmp_path: Path) -> None:
     (tmp_path / "kernels" / "odd").mkdir(parents=True)
     (tmp_path / "kernels" / "odd" / "kernel.json").write_text(text)
     found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})
-    assert (found.path, "names no Python that is here" in found.why) == ("/usual", True)
+    assert (found.path, "names no Python that exists here" in found.why) == ("/usual", True)

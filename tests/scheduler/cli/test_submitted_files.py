@@ -31,10 +31,9 @@ def test_files_with_any_name_are_sent_and_exclusions_reported(
     said = benchpool("submit", "--wait", script)
     assert (said.status, said.out) == (0, f"{sorted([*NAMES, script])!a}\n")
     travel, *left = [line for line in said.err.splitlines() if "left out" in line]
-    assert travel.startswith("5 files (")
+    assert travel.startswith("sent with the job: 5 files (")
     assert travel.endswith(
-        "travel with the job; left out: 1 × a name that is not valid UTF-8, "
-        "1 × a name with a control character"
+        "; left out: 1 × a name that is not valid UTF-8, 1 × a name with a control character"
     )
     assert left == [
         "left out: caf\\xe9.txt (a name that is not valid UTF-8)",

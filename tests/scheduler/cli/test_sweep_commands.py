@@ -75,19 +75,19 @@ def test_sweep_is_sent_followed_and_shown_best_first(
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
-        (("--trials", "3"), "--trials goes with --sweep NAME=VALUES, and there is none."),
-        (("--sweep", "lr"), "--sweep lr has no NAME=VALUES"),
+        (("--trials", "3"), "--trials needs --sweep NAME=VALUES."),
+        (("--sweep", "lr"), "--sweep lr is not NAME=VALUES"),
         (("--sweep", "lr=1..0"), "The range of 'lr' goes from 1 to 0"),
-        (("--sweep", "lr=1,2", "--metric", "speed"), "add minimize or maximize"),
+        (("--sweep", "lr=1,2", "--metric", "speed"), "Add minimize or maximize"),
         (("--sweep", "lr=1,2", "--wait"), "`benchpool sweep ID` shows it"),
         (("--sweep", "lr=lin:0:1"), "needs a number of trials"),
-        (("--array", "0-3", "--sweep", "lr=1,2"), "--sweep does not go with --array"),
+        (("--array", "0-3", "--sweep", "lr=1,2"), "--sweep cannot be combined with --array"),
         (("--array", "0-3", "--wait"), "`benchpool sweep ID` shows it"),
-        (("--array", "3-0"), "--array 3-0: 3-0 goes from a smaller number"),
-        (("--array", "all"), "--array all names no tasks: write 0-31, 1,3,7"),
-        (("--array", "0-31%0"), "after % stands how many tasks"),
-        (("--array", "0-5000"), "names 5001 tasks, 1000 is the most"),
-        (("--sweep", "lr=1,2", "--stop-early", "soon"), "is no STEP or STEP:FACTOR"),
+        (("--array", "3-0"), "--array 3-0: 3-0 must go from a smaller number"),
+        (("--array", "all"), "--array all names no tasks. Write 0-31, 1,3,7"),
+        (("--array", "0-31%0"), "number of concurrent tasks after %"),
+        (("--array", "0-5000"), "names 5001 tasks; the limit is 1000"),
+        (("--sweep", "lr=1,2", "--stop-early", "soon"), "is not STEP or STEP:FACTOR"),
     ],
 )
 def test_invalid_sweep_is_rejected_before_upload(

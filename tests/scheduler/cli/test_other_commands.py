@@ -59,24 +59,24 @@ def test_jobs_are_filtered_by_words_and_state(benchpool: Benchpool, waiting: str
     assert found("--search", waiting[:8], "--state", "queued") == [waiting]
     assert found("--search", "waits", "--state", "running") == []
     said = benchpool("jobs", "--search", "nonesuch").out
-    assert said.startswith("There are no such jobs. ")
+    assert said.startswith("No matching jobs. ")
 
 
 def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
-    assert benchpool("line").out == "Nobody that you may see waits for a bench.\n"
+    assert benchpool("bench", "queue").out == "No server that you may see waits for a bench.\n"
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("zoe", "", "1", 5, groups={"large": 5}))
         for user in ("joe", "susan"):
             asked = LeaseRequest(user, "paper", "1", 1, groups={"small": 1})
             assert hub.wait_in_line(LineRequest(asked)).place is not None
-    said = benchpool("line").out
+    said = benchpool("bench", "queue").out
     assert [row.split()[:4] for row in said.splitlines()] == [
-        ["PLACE", "USER", "SERVER", "GPUS"],
+        ["POSITION", "USER", "SERVER", "GPUS"],
         ["2", "susan", "paper", "1"],
     ]
     assert "1 GPU is not free" in said
-    assert "2 servers wait in line for a bench: `benchpool line`" in benchpool("status").out
-    (own,) = benchpool("line", "--json").json
+    assert "2 servers wait for a bench: see `benchpool bench queue`" in benchpool("status").out
+    (own,) = benchpool("bench", "queue", "--json").json
     assert (own["user"], own["place"]["position"]) == ("susan", 2)
     with service.client("hub") as hub:
         hub.release(held.id)
@@ -85,15 +85,15 @@ def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
 def test_reclaim_asks_bench_owner(benchpool: Benchpool, service: Served) -> None:
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("zoe", "paper", "1", 1, groups={"large": 5}))
-    said = benchpool("ask-back", held.id, "--reason", "a course begins", by="root")
+    said = benchpool("bench", "reclaim", held.id, "--reason", "a course begins", by="root")
     assert said.out == (
-        "Asked zoe for 1 GPU of server “paper”: zoe reads it on the pool's page and in JupyterLab. "
-        "Nothing was stopped.\n"
+        "Asked zoe to release 1 GPU of server “paper”. zoe sees the request on the pool's page and "
+        "in JupyterLab. Nothing was stopped.\n"
     )
     (now,) = (one for one in service.client("root").leases() if one.id == held.id)
-    assert now.asked_back is not None
-    assert (now.asked_back.by, now.asked_back.reason) == ("root", "a course begins")
-    assert benchpool("ask-back", held.id, "--reason", "no", by="susan").status == 3
+    assert now.reclaim_request is not None
+    assert (now.reclaim_request.by, now.reclaim_request.reason) == ("root", "a course begins")
+    assert benchpool("bench", "reclaim", held.id, "--reason", "no", by="susan").status == 3
     with service.client("hub") as hub:
         hub.release(held.id)
 
@@ -104,15 +104,15 @@ def test_owner_keeps_and_releases_bench(benchpool: Benchpool, service: Served) -
     assert held.id in benchpool("benches", by="susan").out
     kept = benchpool("keep-bench", held.id, by="susan")
     assert kept.out.startswith("Kept until "), kept
-    assert "Idle benches are not given back here unless their owner does so." in kept.out
+    assert "Idle benches are not reclaimed here; only their owners release them." in kept.out
     gone = benchpool("give-back", held.id, by="susan")
-    assert gone.out.startswith("The Hub is asked to stop your server “paper”"), gone
+    assert gone.out.startswith("The Hub stops your server “paper”"), gone
     assert "Lost: the variables of its kernels" in gone.out
     (now,) = benchpool("benches", "--json", by="susan").json
     assert (now["asked"], now["act"]) == (True, "stop")
     assert benchpool("give-back", held.id, by="root").status == 3
     wrong = benchpool("keep-bench", "paper", by="susan")
-    assert "There is no bench 'paper': `benchpool benches` lists ids." in wrong.err
+    assert "There is no bench 'paper': `benchpool benches` lists IDs." in wrong.err
     with service.client("hub") as hub:
         hub.release(held.id)
 
@@ -300,10 +300,10 @@ def test_node_is_drained_uncordoned_and_annotated(
 ) -> None:
     (node,) = [one["name"] for one in benchpool("nodes", "--json", by="root").json]
     drained = benchpool("node", "drain", node, "--reason", "new disk", by="root")
-    assert drained.out.startswith(f"{node} drains (new disk): nothing starts there")
-    opened = benchpool("node", "open", node, by="root")
+    assert drained.out.startswith(f"{node} drains (new disk): no job starts there")
+    opened = benchpool("node", "uncordon", node, by="root")
     assert (opened.status, opened.err) == (0, "")
-    assert opened.out.startswith(f"{node} takes starts.")
+    assert opened.out.startswith(f"{node} accepts jobs.")
     assert "fan" in benchpool("node", "note", node, "--text", "fan 2 is loud", by="root").out
     assert "fan" not in benchpool("node", "note", node, by="root").out
 
@@ -317,7 +317,7 @@ def test_replay_requires_history(benchpool: Benchpool) -> None:
 def test_single_values_are_set_shown_and_reverted(benchpool: Benchpool) -> None:
     tried = benchpool("config", "set", "projects.vision.quota=1", "--dry-run", by="root")
     assert "guaranteed quota 2 → 1" in tried.out
-    assert tried.out.count("Only looked") == 1
+    assert tried.out.count("Preview only") == 1
     done = benchpool(
         *("config", "set", "projects.vision.quota=1", "projects.vision.members+=zoe"),
         *("--reason", "spring"),
