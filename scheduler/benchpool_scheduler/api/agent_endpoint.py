@@ -95,7 +95,7 @@ class AgentEndpoint(RequestHandler):
         except BenchpoolError as refused:
             self._refusal = refused
         except ValueError:
-            self._refusal = InvalidInput("The length of the body is no number.")
+            self._refusal = InvalidInput("The length of the body is not a number.")
 
     def data_received(self, chunk: bytes) -> None:
         if self._refusal is not None:
@@ -123,7 +123,7 @@ class AgentEndpoint(RequestHandler):
                 self.body = self._counted.whole()
             answer = self.route.methods.get(self.request.method or "")
             if answer is None:
-                raise NotFound("There is no such address.")
+                raise NotFound("The address does not exist.")
             await answer(self, self.worker)
         except BenchpoolError as refused:
             self._refuse(refused)
@@ -131,7 +131,7 @@ class AgentEndpoint(RequestHandler):
             self._refuse(_disk(failed))
         except Exception:
             log.exception("an agent's %s %s failed", self.request.method, self.request.path)
-            self._refuse(Unavailable("The scheduler has a fault in answering this."))
+            self._refuse(Unavailable("Internal error of the scheduler."))
 
     get = post = put = _serve
 
@@ -180,7 +180,7 @@ class AgentEndpoint(RequestHandler):
     def keep_file(self, target: Path) -> None:
         """Move the complete received file to ``target`` atomically."""
         if self.file is None or self.temporary is None:
-            raise InvalidInput("There is no body.")
+            raise InvalidInput("The body is missing.")
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
@@ -192,7 +192,7 @@ class AgentEndpoint(RequestHandler):
         worker = WorkerId(path["job"], int(path["attempt"]), int(path["worker"]))
         token = self.request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not self.agents.tokens.good(worker, token):
-            raise NotAuthenticated("This needs the token of this very worker.")
+            raise NotAuthenticated("This needs the token of this worker.")
         self.agents.agent_api.admit(worker)
         return worker
 
@@ -248,10 +248,12 @@ class AgentEndpoint(RequestHandler):
 
 def _too_large(size: int, most: int) -> TooLarge:
     return TooLarge(
-        f"The body has {size} bytes, the limit here is {most}.",
+        f"The body has {size} bytes; the limit is {most}.",
         numbers={"bytes": size, "limit": most},
     )
 
 
 def _disk(failed: OSError) -> Unavailable:
-    return Unavailable(f"The scheduler's disk takes nothing now ({failed.strerror}); try again.")
+    return Unavailable(
+        f"The scheduler cannot write to its disk now ({failed.strerror}). Try again."
+    )

@@ -58,8 +58,8 @@ class Bodies:
     >>> bodies.admit("susan", 10)
     Traceback (most recent call last):
     ...
-    benchpool_scheduler.errors.TooMany: susan has 1 requests with a body on the way, 1 are \
-allowed: try again in 5 s.
+    benchpool_scheduler.errors.TooMany: susan has 1 requests with a body in transfer; the \
+limit is 1. Try again in 5 s.
     >>> first.let_go()
     >>> bodies.requests
     0
@@ -99,10 +99,10 @@ allowed: try again in 5 s.
         """Count ``size`` bytes of memory for a user. Errors: TooMany."""
         bounds, of = self.bounds, self._bytes_of[who] + size
         if of > bounds.user_bytes:
-            raise _too_many(f"With this one {who} has bodies of {of} bytes", bounds.user_bytes)
+            raise _too_many(f"With this request {who} has bodies of {of} bytes", bounds.user_bytes)
         if self.bytes + size > bounds.all_bytes:
             raise _too_many(
-                f"With this one all users have bodies of {self.bytes + size} bytes",
+                f"With this request all users have bodies of {self.bytes + size} bytes",
                 bounds.all_bytes,
             )
         self.bytes += size
@@ -196,7 +196,7 @@ class Body:
 def too_large(size: int, limit: int) -> TooLarge:
     """Return the refusal of a body of ``size`` bytes."""
     return TooLarge(
-        f"The body has {size} bytes, the limit here is {limit}: send less.",
+        f"The body has {size} bytes; the limit is {limit}. Send less.",
         code="body-too-large",
         numbers={"bytes": size, "limit": limit},
     )
@@ -204,7 +204,7 @@ def too_large(size: int, limit: int) -> TooLarge:
 
 def _too_many(what: str, limit: int) -> TooMany:
     return TooMany(
-        f"{what} on the way, {limit} are allowed: try again in {RETRY_S} s.",
+        f"{what} in transfer; the limit is {limit}. Try again in {RETRY_S} s.",
         code="too-many-bodies",
         numbers={"limit": limit, "retry_after_s": RETRY_S},
     )
@@ -212,8 +212,8 @@ def _too_many(what: str, limit: int) -> TooMany:
 
 def _too_slow(came: int, bounds: BodyBounds) -> TooSlow:
     return TooSlow(
-        f"{came} bytes of the body have come in {bounds.patience_s:g} s and it is not complete; "
-        f"it must be {bounds.least_per_s} bytes a second: send it again over a faster connection.",
+        f"The body is incomplete: {came} bytes were received in {bounds.patience_s:g} s, and the "
+        f"minimum is {bounds.least_per_s} bytes a second. Send it again over a faster connection.",
         numbers={
             "bytes": came,
             "seconds": bounds.patience_s,

@@ -21,8 +21,8 @@ MONITOR = Caller("monitor")
 WORDS = {
     Who.ADMIN: "an administrator",
     Who.OPERATOR: "the Hub's services and administrators",
-    Who.MONITOR: "what gathers figures, the Hub's services and administrators",
-    Who.NODE: "the agent of a node of the cluster, by a token of its pod,",
+    Who.MONITOR: "monitoring, the Hub's services and administrators",
+    Who.NODE: "the agent of a node, with a token of its pod,",
 }
 
 
@@ -60,7 +60,7 @@ class Callers:
             Forbidden: A browser session without its page's XSRF token.
             Unavailable: The Hub does not answer.
         """
-        if operation.who is Who.ANYBODY:
+        if operation.who is Who.PUBLIC:
             return NOBODY
         if operation.who is Who.MONITOR and shows(
             self.metrics_token, handler.request.headers.get("Authorization", "")
@@ -71,7 +71,7 @@ class Callers:
         caller = await self.identity.authenticate(handler)
         if caller is None:
             raise NotAuthenticated(
-                "This needs a token of the Hub: get one on the Hub's token page and send it as "
+                "This needs a token of the Hub. Get one on the Hub's page Token and send it as "
                 "`Authorization: token …`."
             )
         return caller
@@ -83,7 +83,7 @@ class Callers:
             raise NotAuthenticated("This needs the token of the agent of a node.")
         named = handler.path_kwargs.get("node")
         if named != node:
-            raise Forbidden(f"The agent of {node} says nothing of {named}.")
+            raise Forbidden(f"The agent of {node} may not report for {named}.")
         return Caller(f"agent of {node}", kind="node")
 
 
@@ -123,4 +123,4 @@ def allowed(who: Who, caller: Caller) -> bool:
 def refuse_others(who: Who, caller: Caller) -> None:
     """Raise ``Forbidden`` if a caller may not use an operation."""
     if not allowed(who, caller):
-        raise Forbidden(f"Only {WORDS[who]} may do this; {caller.name} is none.")
+        raise Forbidden(f"Only {WORDS[who]} may do this; {caller.name} may not.")

@@ -52,16 +52,16 @@ def body(data: bytes, type_: type[T]) -> T:
     >>> body(b'{"gpu": 1}', LeaseRequest)
     Traceback (most recent call last):
     ...
-    benchpool_scheduler.errors.InvalidInput: There is no key gpu here; the nearest one is gpus.
+    benchpool_scheduler.errors.InvalidInput: Unknown key gpu; the nearest one is gpus.
     """
     try:
         return msgspec.json.decode(data, type=type_)
     except msgspec.ValidationError as bad:
         raise _invalid(str(bad), data, type_) from bad
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise Malformed(f"The body is no JSON ({bad}): send one JSON object.") from bad
+        raise Malformed(f"The body is not JSON ({bad}). Send one JSON object.") from bad
     except RecursionError as bad:
-        raise Malformed("The body is nested too deeply: 20 levels are enough.") from bad
+        raise Malformed("The body is nested too deeply. Use at most 20 levels.") from bad
 
 
 def text(data: bytes) -> str:
@@ -69,7 +69,7 @@ def text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as bad:
-        raise Malformed(f"The body is no UTF-8 text (byte {bad.start}).") from bad
+        raise Malformed(f"The body is not UTF-8 text (byte {bad.start}).") from bad
 
 
 def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
@@ -80,7 +80,7 @@ def query(pairs: Mapping[str, Sequence[Any]], type_: type[T]) -> T:
     """
     for name, values in pairs.items():
         if len(values) > 1:
-            raise InvalidInput(f"The parameter {name} is given twice: give it once.", field=name)
+            raise InvalidInput(f"The parameter {name} is given twice. Give it once.", field=name)
     flat = {name: values[0] for name, values in pairs.items()}
     try:
         return msgspec.convert(flat, type_, strict=False)
@@ -108,7 +108,7 @@ def _invalid(text: str, data: bytes, type_: type[Any]) -> InvalidInput:
     field = path.lstrip(".")
     if required := _REQUIRED.fullmatch(what):
         name = f"{field}.{required[1]}".lstrip(".")
-        return InvalidInput(f"{name} is missing: give it.", field=name)
+        return InvalidInput(f"{name} is missing.", field=name)
     held = _shown(data, path)
     wanted = _in_words(what)
     subject = f"{field} is {held}" if field else f"The body is {held}"
@@ -118,8 +118,8 @@ def _invalid(text: str, data: bytes, type_: type[Any]) -> InvalidInput:
 def _unknown_key(key: str, type_: type[Any]) -> InvalidInput:
     near = difflib.get_close_matches(key, _keys(type_), n=1, cutoff=0.5)
     name = _cut(key)
-    hint = f"the nearest one is {near[0]}" if near else "see the reference for those there are"
-    return InvalidInput(f"There is no key {name} here; {hint}.", code="unknown-key", field=name)
+    hint = f"the nearest one is {near[0]}" if near else "the reference lists all keys"
+    return InvalidInput(f"Unknown key {name}; {hint}.", code="unknown-key", field=name)
 
 
 def _keys(type_: type[Any]) -> list[str]:

@@ -183,7 +183,9 @@ class Endpoint(Transport):
             raise nothing_at(self.request.path)
         if self._route is None:
             known = ", ".join(sorted(self._routes))
-            raise MethodNotThere(f"This address has no {self.request.method}, only {known}.")
+            raise MethodNotThere(
+                f"This address does not support {self.request.method}, only {known}."
+            )
 
     async def _identify(self) -> Caller:
         operation, service = self._require_route().operation, self._service
@@ -200,7 +202,7 @@ class Endpoint(Transport):
         kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
         if wanted.takes is not None and kind != wanted.takes.value:
             raise Malformed(
-                f"The body is {kind or 'of no declared type'}, it must be {wanted.takes}: set the "
+                f"The body is {kind or 'of undeclared type'}; it must be {wanted.takes}. Set the "
                 "header Content-Type.",
                 field="Content-Type",
             )
@@ -364,11 +366,15 @@ class Endpoint(Transport):
             return Malformed(f"The request cannot be read ({failed.log_message or failed.reason}).")
         reference = secrets.token_hex(4)
         log.error(
-            "fault %s in %s %s", reference, self.request.method, self.request.path, exc_info=failed
+            "internal error %s in %s %s",
+            reference,
+            self.request.method,
+            self.request.path,
+            exc_info=failed,
         )
         return ServerFault(
-            "The scheduler has a fault in answering this; its log has the details under "
-            f"{reference}: please report it.",
+            f"Internal error of the scheduler. Its log has the details under {reference}. Please "
+            "report it.",
             numbers={"reference": reference},
         )
 
@@ -376,7 +382,7 @@ class Endpoint(Transport):
         """Answer errors raised by Tornado in the format of the API."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
         if failed is None and status_code == 500:  # a cancelled handler
-            failed = Unavailable("The scheduler is stopping: try again in a few seconds.")
+            failed = Unavailable("The scheduler is stopping. Try again in a few seconds.")
         self._refuse(self._as_error(failed or HTTPError(status_code)))
 
     def on_connection_close(self) -> None:

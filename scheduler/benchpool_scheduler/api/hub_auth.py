@@ -52,5 +52,5 @@ async def _certain(ask: Any, ours: Any, use_cache: bool) -> Any:
     if known is not None:
         return known
     if await ours() is None:
-        raise HTTPError(503, "The Hub refuses the token of this service too")
+        raise HTTPError(503, "The Hub rejects the token of this service")
     return await ask(use_cache=False)  # the Hub may have recovered between the two requests

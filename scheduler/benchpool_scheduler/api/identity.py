@@ -85,10 +85,11 @@ class HubIdentity:
         if not self.hub_auth.check_scopes(self.hub_auth.access_scopes, model):
             token = handler.request.headers.get("Authorization") is not None
             raise Forbidden(
-                f"The token of {model['name']} is not for benchpool: make one with the scope "
-                f"{ACCESS} on the Hub's page Token; if that refuses, an administrator grants it."
+                f"The token of {model['name']} is not for benchpool. Create one with the scope "
+                f"{ACCESS} on the Hub's page Token. If the page refuses that, an administrator "
+                "grants the scope."
                 if token
-                else f"{model['name']} may not use benchpool: an administrator grants the scope "
+                else f"{model['name']} may not use benchpool. An administrator can grant the scope "
                 f"{ACCESS}."
             )
         if model.get("kind", "user") == "service":
@@ -136,7 +137,7 @@ class HubIdentity:
         header = handler.request.headers.get("Authorization")
         if header is None and self.hub_auth.get_token(handler) is not None:
             raise Forbidden(
-                "This browser session came without its page's XSRF token, or has ended: open the "
+                "This browser session has expired, or its page's XSRF token is missing. Open the "
                 "page again.",
                 code="xsrf",
             )
@@ -169,5 +170,5 @@ class HubIdentity:
 
 def _hub_away() -> Unavailable:
     return Unavailable(
-        "The Hub does not say who you are just now: try again in a few seconds.", code="hub-away"
+        "The Hub cannot identify you at the moment. Try again in a few seconds.", code="hub-away"
     )

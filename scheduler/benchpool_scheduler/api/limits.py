@@ -35,7 +35,7 @@ class Limits:
     >>> limits.request(susan)
     Traceback (most recent call last):
     ...
-    benchpool_scheduler.errors.TooMany: More than 1 requests a second of susan, ...: wait 1 s.
+    benchpool_scheduler.errors.TooMany: The limit is 1 requests a second for susan; ... Wait 1 s.
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
@@ -53,8 +53,8 @@ class Limits:
         if left < 1:
             wait_s = math.ceil((1 - left) / self._rate.per_s)
             raise TooMany(
-                f"More than {self._rate.per_s:g} requests a second of {caller.name}, where each "
-                f"{A_PIECE} entries of a list count as one more: wait {wait_s} s.",
+                f"The limit is {self._rate.per_s:g} requests a second for {caller.name}; every "
+                f"{A_PIECE} entries of a list count as one more. Wait {wait_s} s.",
                 code="too-many-requests",
                 numbers={"per_s": self._rate.per_s, "retry_after_s": wait_s},
             )
@@ -70,7 +70,7 @@ class Limits:
         >>> limits.request(susan)
         Traceback (most recent call last):
         ...
-        benchpool_scheduler.errors.TooMany: ...: wait 10 s.
+        benchpool_scheduler.errors.TooMany: ... Wait 10 s.
         """
         if caller.kind != "service" and entries >= A_PIECE:
             self._take(caller, entries / A_PIECE)
@@ -112,8 +112,8 @@ class Limits:
         count = self._streams.get(key, 0)
         if count >= most and caller.kind == "user":
             raise TooMany(
-                f"{caller.name} has {count} open event streams, the limit is "
-                f"{most}: close some pages, or end programs that follow jobs.",
+                f"{caller.name} has {count} open event streams; the limit is {most}. Close some "
+                "pages, or end programs that follow jobs.",
                 code="too-many-streams",
                 numbers={"limit": most},
             )

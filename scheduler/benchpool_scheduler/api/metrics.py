@@ -31,7 +31,7 @@ class Traffic:
         )
         self._seconds = Histogram(
             "benchpool_http_request_seconds",
-            "Time to answer, streams left out.",
+            "Response time, without streams.",
             ["route"],
             registry=self.registry,
         )
@@ -59,18 +59,18 @@ class PoolFigures(Collector):
         """Yield one metric family per figure."""
         now = self._figures
         yield leading(True)
-        yield _gauge("gpus", "GPUs by what they do.", ("state",), _single(now.gpus))
+        yield _gauge("gpus", "GPUs by state.", ("state",), _single(now.gpus))
         yield _gauge("jobs", "Jobs that have not ended.", ("project", "state"), now.jobs.items())
         yield _gauge("queue_length", "Waiting jobs.", (), _one(now.queue_length))
         yield _counter("jobs_ended", "Jobs ended.", ("project", "state"), now.jobs_ended.items())
         yield _counter("submissions", "Accepted submissions.", (), _one(now.submissions))
         yield _counter("refusals", "Refused submissions.", ("code",), _single(now.refusals))
         yield _counter(
-            "preemptions", "Jobs paused for others.", ("project",), _single(now.preemptions)
+            "preemptions", "Jobs paused for other jobs.", ("project",), _single(now.preemptions)
         )
         yield _counter(
             "lost_gpu_seconds",
-            "GPU seconds that preemptions cost.",
+            "GPU seconds lost by preemptions.",
             ("project",),
             _single(now.lost_gpu_s),
         )
@@ -80,30 +80,32 @@ class PoolFigures(Collector):
         yield _gauge("store_bytes", "Size of the database.", (), _one(now.store_bytes))
         if now.disk is not None:
             free, size = now.disk.free, now.disk.size
-            yield _gauge("disk_free_bytes", "Room on the state folder's disk.", (), _one(free))
+            yield _gauge(
+                "disk_free_bytes", "Free space on the state folder's disk.", (), _one(free)
+            )
             yield _gauge("disk_size_bytes", "Size of the state folder's disk.", (), _one(size))
         stops = now.stops_waiting
-        yield _gauge("stops_waiting", "Stops that are not written down yet.", (), _one(stops))
+        yield _gauge("stops_waiting", "Stop requests not yet stored.", (), _one(stops))
         yield _counter(
             "invariant_breaches",
-            "Breaches that the auditor found.",
+            "Invariant violations found.",
             ("invariant",),
             _single(now.breaches),
         )
         yield _gauge(
             "past_use_gpu_seconds",
-            "GPU seconds above quota, fading by the policy's half-life.",
+            "GPU seconds above quota, decayed with the policy's half-life.",
             ("project",),
             _single(now.past_use_gpu_s),
         )
         yield _gauge(
             "nodes_drained",
-            "Machines that take no starts for a fault of their own.",
+            "Nodes drained because of a fault.",
             (),
             _one(now.drained),
         )
         yield from _use(now.use)
-        yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
+        yield _gauge("problems", "Problems reported by health.", (), _one(len(now.problems)))
 
 
 def leading(leads: bool) -> Metric:
@@ -130,11 +132,11 @@ GPU = ("node", "gpu", "model", "simulated")
 USE: Sequence[tuple[str, str, Callable[[GpuSample], float | None]]] = (
     ("gpu_activity_ratio", "Share of the last sample in which a kernel ran.",
      lambda it: it.activity),
-    ("gpu_sm_activity_ratio", "Mean share of the multiprocessors at work in the last sample.",
+    ("gpu_sm_activity_ratio", "Mean share of active multiprocessors in the last sample.",
      lambda it: it.sm_activity),
-    ("gpu_memory_used_bytes", "Memory of a GPU in use by programs.",
+    ("gpu_memory_used_bytes", "Used memory of a GPU.",
      lambda it: it.memory_used_gib and it.memory_used_gib * 1024**3),
-    ("gpu_power_watts", "Power that a GPU draws.", lambda it: it.power_w),
+    ("gpu_power_watts", "Power draw of a GPU.", lambda it: it.power_w),
     ("gpu_temperature_celsius", "Temperature of a GPU.", lambda it: it.temperature_c),
 )  # fmt: skip
 """Metrics per measured GPU. Labels name GPUs, never users or jobs."""

@@ -21,7 +21,7 @@ def receive(request: Request, size: int) -> Sink:
     """Open the target of an upload. The announced size allows an early refusal."""
     if "Content-Length" not in request.transport.request.headers:
         raise Malformed(
-            "The upload does not say how long it is: set the header Content-Length.",
+            "The upload has no length. Set the header Content-Length.",
             field="Content-Length",
         )
     return request.pool.uploads.writer(request.caller, request.path["sha256"], size)

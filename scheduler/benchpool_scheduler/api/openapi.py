@@ -23,8 +23,8 @@ Document = dict[str, Any]
 _REF = "#/components/schemas/{name}"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DESCRIPTION = (
-    "Jobs, logs, quota and leases of a benchpool. Times are RFC 3339 with zone, durations seconds, "
-    "sizes bytes. Every answer that is not a good one is an ErrorAnswer."
+    "Jobs, logs, quota and leases of a benchpool. Times are RFC 3339 with time zone, durations in "
+    "seconds, sizes in bytes. Every error response is an ErrorAnswer."
 )
 
 
@@ -54,7 +54,7 @@ def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A token of the Hub; the word `token` serves as `Bearer` does.",
+                    "description": "Token of the Hub. Schemes: `token` and `Bearer`.",
                 }
             },
         },
@@ -90,7 +90,7 @@ def _operation(one: Operation[Any], schema_of: Mapping[str, Any]) -> Document:
         "x-who": one.who.value,
         "parameters": [*_path_parameters(one), *_query_parameters(one)],
         "responses": _responses(one, schema_of),
-        "security": [] if one.who is Who.ANYBODY else [{"token": []}],
+        "security": [] if one.who is Who.PUBLIC else [{"token": []}],
     }
     if one.events:
         operation["x-events"] = {name: schema_of[repr(type_)] for name, type_ in one.events.items()}

@@ -113,9 +113,9 @@ def bound(
 _NAMING: Mapping[str, tuple[str, Callable[[str], NotFound]]] = {
     "jobs": ("job", rights.no_job),
     "leases": ("lease", lambda name: NotFound(
-        f"There is no bench {name[:40]!r}: the pool's page shows the id of each.")),
+        f"There is no bench {name[:40]!r}: the pool's page shows the IDs.")),
     "benches": ("lease", lambda name: NotFound(
-        f"There is no bench {name[:40]!r}: `benchpool benches` lists ids.")),
+        f"There is no bench {name[:40]!r}: `benchpool benches` lists IDs.")),
     "nodes": ("node", lambda name: NotFound(
         f"The pool has no machine {name[:40]!r}: `benchpool nodes` lists them.")),
 }  # fmt: skip
@@ -128,11 +128,11 @@ def nothing_at(path: str) -> NotFound:
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/my-fit/cancel"))
     There is no job with the id 'my-fit' that you may see; `benchpool jobs --all` lists ids.
     >>> print(nothing_at("/services/benchpool/api/v1/jobs/zz3k/log"))
-    There is no such address: see openapi.json for those there are.
+    The address does not exist. See openapi.json for all addresses.
     >>> print(nothing_at("/services/benchpool/api/v1/leases/susan/ask-back"))
-    There is no bench 'susan': the pool's page shows the id of each.
+    There is no bench 'susan': the pool's page shows the IDs.
     >>> print(nothing_at("/services/benchpool/api/v1/benches/susan/keep"))
-    There is no bench 'susan': `benchpool benches` lists ids.
+    There is no bench 'susan': `benchpool benches` lists IDs.
     >>> print(nothing_at("/services/benchpool/api/v1/nodes/lab%201/drain"))
     The pool has no machine 'lab 1': `benchpool nodes` lists them.
     """
@@ -142,4 +142,4 @@ def nothing_at(path: str) -> NotFound:
         name = unquote(named[2])
         if not re.fullmatch(PARTS[part], name):
             return said(name)
-    return NotFound("There is no such address: see openapi.json for those there are.")
+    return NotFound("The address does not exist. See openapi.json for all addresses.")

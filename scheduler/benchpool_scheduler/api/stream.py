@@ -73,7 +73,7 @@ def resume_from(request: Request, given: int | None) -> int | None:
     if last is None:
         return given
     if not last.isdecimal() or len(last) > 18:
-        raise InvalidInput(f"Last-Event-ID is {last[:40]}, it must be a whole number.")
+        raise InvalidInput(f"Last-Event-ID is {last[:40]}; it must be a whole number.")
     return int(last)
 
 

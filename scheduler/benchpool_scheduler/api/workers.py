@@ -95,7 +95,7 @@ async def _progress(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
         said = msgspec.json.decode(at.body, type=ProgressBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise InvalidInput(f"The progress cannot be read: {bad}.") from bad
+        raise InvalidInput(f"The progress cannot be decoded: {bad}.") from bad
     saved = (said.checkpoint_at, said.checkpoint_step)
     told = (said.fraction, said.text, said.metrics, *saved)
     at.agents.agent_api.progress(worker, *told, tracker_runs.checked(said.runs))
@@ -106,7 +106,7 @@ async def _metrics(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
         said = msgspec.json.decode(at.body, type=MetricsBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise InvalidInput(f"The metrics cannot be read: {bad}.") from bad
+        raise InvalidInput(f"The metrics cannot be decoded: {bad}.") from bad
     values = [ReportedValue(it.name, it.value, it.at, it.step) for it in said.values]
     at.agents.agent_api.metrics(worker, values)
     at.answer({})
@@ -116,7 +116,7 @@ async def _stacks(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
         found = msgspec.json.decode(at.body, type=WorkerStacks)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise InvalidInput(f"The stacks cannot be read: {bad}.") from bad
+        raise InvalidInput(f"The stacks cannot be decoded: {bad}.") from bad
     at.agents.agent_api.looked(worker, found)
     at.answer({})
 
@@ -136,7 +136,7 @@ async def _carried(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
         file = await asyncio.to_thread(open, path, "rb")
     except FileNotFoundError:
-        raise NotFound("Nothing was saved yet.") from None
+        raise NotFound("No checkpoint is saved yet.") from None
     with file:
         at.set_header("Content-Type", "application/octet-stream")
         while piece := await asyncio.to_thread(file.read, PIECE):

@@ -83,7 +83,6 @@ from benchpool_scheduler.contract.logs import (
 )
 from benchpool_scheduler.contract.parking import ParkedBench, ParkStep
 from benchpool_scheduler.contract.pool import (
-    AskedBack,
     BuildQuota,
     FilesQuota,
     Gpu,
@@ -94,6 +93,7 @@ from benchpool_scheduler.contract.pool import (
     Liveness,
     ProjectQuota,
     Quota,
+    ReclaimRequest,
     ReservedGpus,
     Status,
     StatusQuery,
@@ -161,7 +161,6 @@ __all__ = [
     "ENDED",
     "AdoptionRequest",
     "Argument",
-    "AskedBack",
     "Attempt",
     "AttemptNumber",
     "AuditCheck",
@@ -250,6 +249,7 @@ __all__ = [
     "ProjectWhatIf",
     "Quota",
     "Reason",
+    "ReclaimRequest",
     "ReplayFigures",
     "ReservedGpus",
     "ResultsQuery",

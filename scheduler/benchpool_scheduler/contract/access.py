@@ -9,22 +9,22 @@ from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import Name
 
-Wish = Annotated[str, Meta(max_length=500, description="Why, for those who decide to read.")]
-Answered = Annotated[str, Meta(max_length=500, description="Why, for that user to read.")]
+AccessReason = Annotated[str, Meta(max_length=500, description="Reason, for the users who decide.")]
+Answered = Annotated[str, Meta(max_length=500, description="Reason, shown to that user.")]
 
 
 class AccessAsk(Struct, frozen=True, forbid_unknown_fields=True):
     """Access request of the caller for a project."""
 
-    project: Annotated[Name, Meta(description="Which one.")]
-    reason: Wish | None = None
+    project: Annotated[Name, Meta(description="Name of the project.")]
+    reason: AccessReason | None = None
 
 
 class AccessDecision(Struct, frozen=True, forbid_unknown_fields=True):
     """Decision on a user's membership in a project: add, remove or decline."""
 
-    project: Annotated[Name, Meta(description="Which one.")]
-    user: Annotated[Name, Meta(description="Who.")]
+    project: Annotated[Name, Meta(description="Name of the project.")]
+    user: Annotated[Name, Meta(description="Name of the user.")]
     reason: Answered | None = None
 
 

@@ -17,10 +17,11 @@ from benchpool_scheduler.contract.operation import Given, given, operation
 from benchpool_scheduler.contract.scalars import Name
 
 _CHANGE = """\
-Everything else stays as it was accepted. A job that waits may get any size that could run, another
-time limit, another project of yours, and other GPU models; its place in line is that of its
-submission. One that runs keeps all of that, and its workers unless it was sent with --min-workers:
-more then come when there is room, and the last ones go at once, saving as for a pause."""
+All other values stay as accepted. A waiting job can get any size that could run, another time
+limit, another project of yours, and other GPU models. Its submission time still determines its
+position in the queue. A running job keeps all of these. It can change its number of workers only
+if it was sent with --min-workers: workers are added when there is room, and the last ones are
+removed at once, saving as for a pause."""
 
 
 class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +38,7 @@ class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
 class JobRename(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``rename``: the new name of a job. Ended jobs can be renamed, too."""
 
-    name: Annotated[Name, Meta(description="What lists, pages and messages call it.")]
+    name: Annotated[Name, Meta(description="New name in lists, pages and messages.")]
 
 
 class JobNote(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +95,7 @@ class JobActions:
         body=ActionReason,
         lab=True,
         form=Form("Cancel"),
-        verb=PlainVerb(("cancel",), "End jobs for good.", many=True),
+        verb=PlainVerb(("cancel",), "End jobs permanently.", many=True),
         tool=True,
     )
     def cancel(self, id_: str, reason: str | None = None) -> Given:
@@ -110,7 +111,7 @@ class JobActions:
         form=Form("Change", "{name} has {changeable}."),
         verb=PlainVerb(
             ("change",),
-            "Give jobs another priority, size, time limit, project or GPU models.",
+            "Change the priority, size, time limit, project or GPU models of jobs.",
             _CHANGE,
             many=True,
         ),
@@ -141,11 +142,11 @@ class JobActions:
         Job,
         body=JobRename,
         lab=True,
-        form=Form("Rename", "Its name is {name} now.", ended=True),
+        form=Form("Rename", "The new name is {name}.", ended=True),
         verb=PlainVerb(
             ("rename",),
-            "Give a job another name, at any time.",
-            "Everything else stays, also where its results are.",
+            "Rename a job, at any time.",
+            "Nothing else changes. Its results stay where they are.",
             positional=("name",),
         ),
         tool=True,
@@ -163,8 +164,8 @@ class JobActions:
         form=Form("Note", "The note on {name} is changed.", ended=True),
         verb=PlainVerb(
             ("note",),
-            "Write a note on a job, at any time; without a text it is removed.",
-            "It is shown with the job, and where jobs are compared.",
+            "Write a note on a job, at any time; without a text the note is removed.",
+            "The note is shown with the job and where jobs are compared.",
             positional=("note",),
         ),
         tool=True,

@@ -58,24 +58,27 @@ class AuditRecord(Struct, frozen=True, kw_only=True):
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Filter of audit records, newest first. ``below`` continues after an answer with ``more``."""
 
-    since: Annotated[datetime, Meta(tz=True, description="Not older than this.")] | None = None
-    until: Annotated[datetime, Meta(tz=True, description="Older than this.")] | None = None
-    search: (
-        Annotated[str, Meta(max_length=255, description="With this text anywhere in it.")] | None
-    ) = None
-    events: Annotated[
-        bool, Meta(description="Only what was done, without logins and what was refused.")
-    ] = False
-    actor: Annotated[str, Meta(max_length=255, description="Of this user or service.")] | None = (
+    since: Annotated[datetime, Meta(tz=True, description="Records from this time on.")] | None = (
         None
     )
-    action: Annotated[str, Meta(max_length=64, description="Of this operation.")] | None = None
-    target: (
-        Annotated[str, Meta(max_length=255, description="About this job, lease or user.")] | None
+    until: Annotated[datetime, Meta(tz=True, description="Records before this time.")] | None = None
+    search: (
+        Annotated[str, Meta(max_length=255, description="Records that contain this text.")] | None
     ) = None
-    outcome: Annotated[AuditOutcome, Meta(description="With this outcome.")] | None = None
-    below: Annotated[int, Meta(ge=1, description="With smaller numbers than this.")] | None = None
-    limit: Annotated[int, Meta(ge=1, le=5000, description="At most so many.")] = 200
+    events: Annotated[
+        bool, Meta(description="Only completed actions, without logins and refusals.")
+    ] = False
+    actor: (
+        Annotated[str, Meta(max_length=255, description="Records of this user or service.")] | None
+    ) = None
+    action: Annotated[str, Meta(max_length=64, description="Name of an operation.")] | None = None
+    target: (
+        Annotated[str, Meta(max_length=255, description="Records about this job, lease or user.")]
+        | None
+    ) = None
+    outcome: Annotated[AuditOutcome, Meta(description="Records with this outcome.")] | None = None
+    below: Annotated[int, Meta(ge=1, description="Records below this number.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=5000, description="Maximum number of records.")] = 200
 
 
 class AuditPage(Struct, frozen=True):
@@ -92,8 +95,7 @@ class AuditVerifyQuery(Struct, frozen=True, forbid_unknown_fields=True):
         None
     )
     hash: (
-        Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Its hash, as it was noted.")]
-        | None
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Hash of that record.")] | None
     ) = None
 
 
@@ -116,6 +118,6 @@ class LoginReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     user: Annotated[str, Meta(max_length=255)]
     outcome: AuditOutcome
-    way: Annotated[str, Meta(max_length=64, description="How: link, password, or another.")]
+    way: Annotated[str, Meta(max_length=64, description="Login method, such as link or password.")]
     address: Annotated[str, Meta(max_length=64)] = ""
     action: Literal["login", "logout"] = "login"

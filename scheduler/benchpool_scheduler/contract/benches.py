@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract import renamed
 from benchpool_scheduler.contract.jobs import EstimatedStart, Reason
-from benchpool_scheduler.contract.pool import AskedBack
+from benchpool_scheduler.contract.pool import ReclaimRequest
 from benchpool_scheduler.contract.scalars import Name
 
 
@@ -71,7 +72,11 @@ class Lease(Struct, frozen=True):
     since: datetime
     last_active: datetime | None = None
     denied_devices: list[tuple[int, int]] = []
-    asked_back: AskedBack | None = None
+    reclaim_request: ReclaimRequest | None = None
+    asked_back: Annotated[ReclaimRequest | None, renamed.former("reclaim_request")] = None
+
+    def __post_init__(self) -> None:
+        renamed.agree(self, "reclaim_request", "asked_back")
 
 
 class BenchWanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +85,7 @@ class BenchWanted(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[
         str,
         Meta(
-            min_length=1, max_length=200, pattern=r"\S", description="Why, for its owner to read."
+            min_length=1, max_length=200, pattern=r"\S", description="Reason, shown to its owner."
         ),
     ]
 

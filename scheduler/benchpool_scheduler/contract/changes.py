@@ -37,20 +37,19 @@ class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     priority: Annotated[Priority, Meta(description=PRIORITY_HELP)] | None = None
-    workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None
+    workers: Annotated[WorkerCount, Meta(description="New number of workers.")] | None = None
     gpus: Annotated[GpuCount, Meta(description="GPUs of each worker.", title="GPUs")] | None = None
     time_limit_s: (
-        Annotated[Seconds, Meta(description="It is ended after so long.", title="Time limit")]
-        | None
+        Annotated[Seconds, Meta(description="Time limit of an attempt.", title="Time limit")] | None
     ) = None
-    project: Annotated[Name, Meta(description="Whose quota it runs on.")] | None = None
+    project: Annotated[Name, Meta(description="Project whose quota it uses.")] | None = None
     gpu_models: (
         Annotated[
             tuple[Name, ...],
             Meta(
                 max_length=32,
                 title="GPU models",
-                description="GPU models it accepts, best first, with commas between them; or any.",
+                description="Accepted GPU models, best first, separated by commas; or any.",
                 extra_json_schema={"x-empty": "any"},
             ),
         ]

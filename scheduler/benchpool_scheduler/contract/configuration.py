@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 
 from benchpool_scheduler.contract.scalars import Name
 
-Why = Annotated[str, Meta(max_length=500, description="Why, for those who read the versions.")]
+Why = Annotated[str, Meta(max_length=500, description="Reason, shown with the version.")]
 FileName = Annotated[str, Meta(max_length=4096)]
 VersionNumber = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 SettingKey = Annotated[str, Meta(min_length=1, max_length=300)]
@@ -72,7 +72,7 @@ class ConfigurationEdit(Struct, frozen=True, forbid_unknown_fields=True):
 class ConfigurationRevert(Struct, frozen=True, forbid_unknown_fields=True):
     """Version to put in force again; by default the one before the current one."""
 
-    version: Annotated[VersionNumber, Meta(description="By default the one before.")] | None = None
+    version: Annotated[VersionNumber, Meta(description="Default: the previous one.")] | None = None
     reason: Why | None = None
 
 
@@ -111,13 +111,13 @@ class ConfigurationVersion(Struct, frozen=True, kw_only=True):
 class VersionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Number of versions to list, newest first."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Most of them.")] = 50
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of versions.")] = 50
 
 
 class VersionQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Version to read; the one in force by default."""
 
-    version: Annotated[VersionNumber, Meta(description="That in force by default.")] | None = None
+    version: Annotated[VersionNumber, Meta(description="Default: the current one.")] | None = None
 
 
 class ConfigurationText(Struct, frozen=True):

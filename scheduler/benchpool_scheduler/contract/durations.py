@@ -60,7 +60,7 @@ def read(text: str, called: str, field: str, least: float | None, most: float | 
     found = seconds(text)
     if found is None or not (least or 0) <= round(found) <= (most or found):
         raise InvalidInput(
-            f"{called} is {text!r}: give a time such as 90m, 1h30m or 2d, or seconds; "
+            f"{called} is {text!r}. Give a time such as 90m, 1h30m or 2d, or seconds; "
             f"at least {duration(least or 0)} and at most {duration(most or 0)}.",
             field=field,
         )

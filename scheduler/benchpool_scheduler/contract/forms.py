@@ -41,6 +41,7 @@ class PlainVerb:
         many: It takes several jobs and applies to each.
         hidden: Fields that it does not offer.
         reads: Operation that is called instead when no values are given.
+        replaces: Words of its former name, which works until the next release.
     """
 
     words: tuple[str, ...]
@@ -50,6 +51,7 @@ class PlainVerb:
     positional: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     reads: Any = None
+    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

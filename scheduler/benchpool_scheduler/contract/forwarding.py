@@ -96,8 +96,8 @@ def listed(words: str | Iterable[str], field: str = "proxies") -> Peers:
         except ValueError as wrong:
             if not _is_name(one):
                 raise InvalidInput(
-                    f"{one[:100]!r} is no address, network or name of a proxy ({wrong}): give for "
-                    "example 10.0.0.7, 10.0.0.0/24 or proxy.example.org.",
+                    f"{one[:100]!r} is not an address, network or name of a proxy ({wrong}). Give "
+                    "for example 10.0.0.7, 10.0.0.0/24 or proxy.example.org.",
                     field=field,
                 ) from wrong
             names.append(one)

@@ -54,8 +54,8 @@ def group_quota(group: str, properties: Mapping[str, object] | None) -> GroupQuo
     shown = said if isinstance(said, str) else msgspec.json.encode(said).decode()
     return GroupQuota(
         problem=f"The property {NAME} of the group {group} cannot be read ({shown[:100]!r}) and "
-        f'sets no build quota: on the Hub\'s page for groups, give it the value {{"{QUOTA}": 2}} '
-        f"with the number of GPUs, a whole one from 0 to {MOST:,}."
+        f'sets no build quota. On the Hub\'s page for groups, give it the value {{"{QUOTA}": 2}} '
+        f"with the number of GPUs, a whole number from 0 to {MOST:,}."
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from benchpool_scheduler.contract import durations
 from benchpool_scheduler.errors import InvalidInput
 
-WAYS = "a time such as '2026-11-28 08:00', in your zone where it names none, or 36h from now"
+WAYS = "a time such as '2026-11-28 08:00' (by default in your time zone), or 36h from now"
 """Accepted formats of an instant, for options."""
 
 FURTHEST_S = 10 * 366 * 86_400
@@ -38,7 +38,7 @@ def read(text: str, called: str, field: str, now: datetime) -> datetime:
         at = datetime.fromisoformat(text.strip())
     except ValueError as bad:
         raise InvalidInput(
-            f"{called} is {text}: give a time such as '2026-11-28 08:00', or how long from now, "
+            f"{called} is {text}. Give a time such as '2026-11-28 08:00', or a duration from now, "
             "such as 90m.",
             field=field,
         ) from bad

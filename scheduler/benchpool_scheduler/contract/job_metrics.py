@@ -61,5 +61,5 @@ class MetricsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(max_length=100, description="Only the curve of this name.")] | None
     ) = None
     points: Annotated[
-        int, Meta(ge=10, le=MOST_POINTS, description="At most so many points of each curve.")
+        int, Meta(ge=10, le=MOST_POINTS, description="Maximum number of points of each curve.")
     ] = MOST_POINTS

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract import renamed
 from benchpool_scheduler.contract.deadlines import DeadlineStanding
 from benchpool_scheduler.contract.job_usage import JobUsage
 from benchpool_scheduler.contract.parameters import Parameters
@@ -48,16 +49,20 @@ NOT_DELIVERED = "results-not-delivered"
 class Progress(Struct, frozen=True):
     """Last progress report of a job; ``fraction`` is between 0 and 1.
 
-    ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
-    unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
-    null where unknown.
+    ``previous_progress`` is the progress of an earlier attempt that this attempt has not reached
+    again: unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this
+    attempt, null where unknown.
     """
 
     fraction: float | None
     text: str | None
     updated: datetime
-    fell_from: float | None = None
+    previous_progress: float | None = None
     ends: datetime | None = None
+    fell_from: Annotated[float | None, renamed.former("previous_progress")] = None
+
+    def __post_init__(self) -> None:
+        renamed.agree(self, "previous_progress", "fell_from")
 
 
 class EstimatedStart(Struct, frozen=True):
@@ -333,12 +338,11 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         | None
     ) = None
     offset: Annotated[
-        int, Meta(ge=0, le=10_000_000, description="Leave out so many of the newest.")
+        int, Meta(ge=0, le=10_000_000, description="Number of newest jobs to skip.")
     ] = 0
-    user: (
-        Annotated[Name, Meta(description="Only jobs of this user, of those that you may see.")]
-        | None
-    ) = None
+    user: Annotated[Name, Meta(description="Only jobs of this user that you may see.")] | None = (
+        None
+    )
     live: Annotated[bool, Meta(description="Only jobs that have not ended.")] = False
     reason: (
         Annotated[

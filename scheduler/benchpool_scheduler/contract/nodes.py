@@ -12,7 +12,7 @@ DAY_S = 86_400
 
 Reason = Annotated[
     str,
-    Meta(min_length=1, max_length=200, description="Why, in a few words that waiting people read."),
+    Meta(min_length=1, max_length=200, description="Short reason, shown to waiting users."),
 ]
 
 
@@ -37,22 +37,22 @@ class NodeReason(Struct, frozen=True, forbid_unknown_fields=True):
 class NodeOpened(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``open_node``: the reason."""
 
-    reason: Annotated[str, Meta(max_length=200, description="Why, for the audit trail.")] = ""
+    reason: Annotated[str, Meta(max_length=200, description="Reason, for the audit trail.")] = ""
 
 
 class NodeNote(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``note_node``; an empty text removes the note."""
 
     text: Annotated[
-        str, Meta(max_length=500, description="What people should know of it; empty for nothing.")
+        str, Meta(max_length=500, description="Note for users; an empty text removes it.")
     ] = ""
 
 
 class NodeWindow(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``maintain_node``; the new window replaces the present one."""
 
-    begins: Annotated[datetime, Meta(tz=True, description="When it begins.")]
-    lasts_s: Annotated[int, Meta(ge=60, le=90 * DAY_S, description="How long, in seconds.")]
+    begins: Annotated[datetime, Meta(tz=True, description="Start of the window.")]
+    lasts_s: Annotated[int, Meta(ge=60, le=90 * DAY_S, description="Length, in seconds.")]
     reason: Reason
 
 

@@ -41,11 +41,11 @@ Secret = Annotated[
     Meta(
         min_length=LEAST_SECRET,
         max_length=200,
-        description="Of a webhook: what its messages are signed with.",
+        description="Secret of a webhook, with which its messages are signed.",
     ),
 ]
-Wait = Annotated[int, Meta(ge=0, le=MOST_S, description="Seconds in line.")]
-Pause = Annotated[int, Meta(ge=60, le=MOST_S, description="Seconds of a pause.")]
+Wait = Annotated[int, Meta(ge=0, le=MOST_S, description="Wait in the queue, in seconds.")]
+Pause = Annotated[int, Meta(ge=60, le=MOST_S, description="Length of a pause, in seconds.")]
 
 
 class NewAddress(Struct, frozen=True, forbid_unknown_fields=True):

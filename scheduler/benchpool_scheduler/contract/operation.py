@@ -46,7 +46,7 @@ MIB = 1024 * KIB
 class Who(StrEnum):
     """Role that an operation requires. The pool decides on access to single objects."""
 
-    ANYBODY = "anybody"
+    PUBLIC = "public"
     CALLER = "caller"  # a user or service of the Hub
     LEAD = "lead"  # of the project that the body names, or an administrator; the pool decides
     OPERATOR = "operator"  # a service of the Hub, or an administrator

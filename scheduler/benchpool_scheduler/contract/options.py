@@ -50,49 +50,49 @@ class SubmitOption:
 
 
 _WRITTEN = (
-    SubmitOption("gpus", "--gpus", "GPUs per worker."),
-    SubmitOption("workers", "--workers", "Workers of the gang."),
-    SubmitOption("min_workers", "--min-workers", "The smallest gang it runs as."),
-    SubmitOption("project", "--project", "The project; needed by those who belong to several."),
+    SubmitOption("gpus", "--gpus", "Number of GPUs per worker."),
+    SubmitOption("workers", "--workers", "Number of workers."),
+    SubmitOption("min_workers", "--min-workers", "Smallest number of workers to run with."),
+    SubmitOption("project", "--project", "Project; required if you belong to several."),
     SubmitOption("name", "--name", "Name of the job; the script's by default."),
     SubmitOption("priority", "--priority", PRIORITY_HELP),
     SubmitOption(
         "preemptible",
         "--non-preemptible",
-        "Never paused for others; must fit the guaranteed quota.",
+        "Never pause the job for others. It must fit the guaranteed quota.",
         keyword="preemptible",
         negates=True,
     ),
     SubmitOption(
         "time_limit_s",
         "--time-limit",
-        f"It is ended after so long: {durations.WAYS}.",
+        f"Time limit of an attempt: {durations.WAYS}.",
         metavar="TIME",
     ),
     SubmitOption(
         "deadline",
         "--deadline",
-        f"When it should have ended: {instants.WAYS}. You are told whether it will; its turn stays "
-        "as it is.",
+        f"Deadline: {instants.WAYS}. benchpool reports whether the job will meet it; the order of "
+        "jobs stays the same.",
         metavar="WHEN",
     ),
     SubmitOption(
         "gpu_models",
         "--gpu-model",
-        "A GPU model that it accepts, best first; any without this.",
+        "Accepted GPU model, best first; any by default.",
         keyword="gpu_models",
         metavar="MODEL",
     ),
     SubmitOption(
         "required_level",
         "--level",
-        "All workers share one of these, such as rack or node, or wait.",
+        "All workers in one domain of this level, such as rack or node, or the job waits.",
         metavar="LEVEL",
     ),
     SubmitOption(
         "preferred_level",
         "--prefer-level",
-        "All workers share one of these where possible.",
+        "All workers in one domain of this level where possible.",
         metavar="LEVEL",
     ),
     SubmitOption("spread", "--spread", "Every worker on a machine of its own where possible."),
@@ -105,23 +105,23 @@ _WRITTEN = (
     SubmitOption(
         "after_any",
         "--after-any",
-        "With --after: queue it when those have ended, however they ended.",
+        "With --after: queue it when those jobs have ended, with any outcome.",
     ),
-    SubmitOption("cpus", "--cpus", "Processor cores per worker.", metavar="C"),
+    SubmitOption("cpus", "--cpus", "Number of processor cores per worker.", metavar="C"),
     SubmitOption(
-        "memory_gib", "--memory", "Memory per worker.", keyword="memory_gib", metavar="GIB"
+        "memory_gib", "--memory", "Memory per worker, in GiB.", keyword="memory_gib", metavar="GIB"
     ),
     SubmitOption("image", "--image", "Container image to run in; on clusters.", metavar="IMAGE"),
     SubmitOption(
         "env",
         "--env",
-        "A variable of the job; a bare K takes the value it has here.",
+        "Variable of the job; a bare K takes its value from this environment.",
         metavar="K=V",
     ),
     SubmitOption(
         "parameters",
         "--parameter",
-        "A parameter of a notebook, or a constant of the cells, with the value that it takes.",
+        "Parameter of a notebook, or constant of the cells, with its value.",
         keyword="parameters",
         metavar="NAME=VALUE",
         short="-p",
@@ -241,7 +241,7 @@ def _chosen(option: SubmitOption, given: Sequence[str], choices: Sequence[str]) 
     for word in (word.strip() for text in given for word in text.split(",")):
         if word not in choices:
             raise InvalidInput(
-                f"{option.flag} {word} is not known; choose of {', '.join(choices)}.",
+                f"{option.flag} {word} is not known. Choose from {', '.join(choices)}.",
                 field=option.field,
             )
         yield word
@@ -301,7 +301,7 @@ def typed(pairs: Sequence[str]) -> dict[str, WrittenValue]:
         name, sign, value = pair.partition("=")
         if not sign or not name.isidentifier():
             raise InvalidInput(
-                f"-p {pair} is no NAME=VALUE: write the parameter's name, =, and its value.",
+                f"-p {pair} is not NAME=VALUE. Write the parameter's name, = and its value.",
                 field="parameters",
             )
         found[name] = WrittenValue(value)
@@ -319,7 +319,7 @@ def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
         name, sign, value = pair.partition("=")
         if not sign and name not in environ:
             raise InvalidInput(
-                f"--env {name} has no value and is not set here: write --env {name}=VALUE.",
+                f"--env {name} has no value and is not set here. Write --env {name}=VALUE.",
                 field="env",
             )
         found[name] = value if sign else environ[name]

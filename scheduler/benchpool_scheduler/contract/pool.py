@@ -9,13 +9,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from benchpool_scheduler.contract import renamed
 from benchpool_scheduler.contract.scalars import Name
 
 
 class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """User of the query; the caller by default."""
 
-    user: Annotated[Name, Meta(description="Another user, for those who may see it.")] | None = None
+    user: Annotated[Name, Meta(description="Another user that you may see.")] | None = None
 
 
 class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,7 +25,7 @@ class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
     gpus: bool = True
 
 
-class AskedBack(Struct, frozen=True):
+class ReclaimRequest(Struct, frozen=True):
     """Request of an administrator to release a bench. It stops nothing."""
 
     by: str
@@ -35,12 +36,16 @@ class AskedBack(Struct, frozen=True):
 class HeldBuild(Struct, frozen=True):
     """Build GPUs held by one notebook server. The default server's name is empty.
 
-    ``asked_back`` is an administrator's request to release them, null for none.
+    ``reclaim_request`` is an administrator's request to release them, null for none.
     """
 
     server: str
     gpus: list[str]
-    asked_back: AskedBack | None = None
+    reclaim_request: ReclaimRequest | None = None
+    asked_back: Annotated[ReclaimRequest | None, renamed.former("reclaim_request")] = None
+
+    def __post_init__(self) -> None:
+        renamed.agree(self, "reclaim_request", "asked_back")
 
 
 class BuildQuota(Struct, frozen=True):
@@ -87,9 +92,9 @@ class ProjectQuota(Struct, frozen=True):
     its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
     the project above, null at the top.
 
-    ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
-    those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
-    budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
+    ``reclaimed_gpus`` counts over-quota GPUs that were reclaimed in the last week from its jobs
+    and those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a
+    monthly budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
     """
 
     name: str
@@ -99,11 +104,15 @@ class ProjectQuota(Struct, frozen=True):
     limit: int | None
     waiting: int
     parent: str | None = None
-    gave_back: int = 0
+    reclaimed_gpus: int = 0
     pauses: int = 0
     gpu_hours: GpuHours | None = None
     reserved: list[ReservedGpus] = []
     guaranteed: int | None = None
+    gave_back: Annotated[int, renamed.former("reclaimed_gpus")] = 0
+
+    def __post_init__(self) -> None:
+        renamed.agree(self, "reclaimed_gpus", "gave_back")
 
 
 def as_tree(projects: Sequence[ProjectQuota]) -> list[tuple[int, ProjectQuota]]:

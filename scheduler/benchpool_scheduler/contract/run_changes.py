@@ -20,8 +20,7 @@ class JobAgain(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``again``. A repeated request with the same key returns the same job."""
 
     key: (
-        Annotated[str, Meta(min_length=1, max_length=200, description="Makes a repeat harmless.")]
-        | None
+        Annotated[str, Meta(min_length=1, max_length=200, description="Same key, same job.")] | None
     ) = None
 
 
@@ -32,8 +31,8 @@ class RunChangesQuery(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             str,
             Meta(
-                description="The other job; by default the send before it of the same user, "
-                "project and name, one of the same code and options first.",
+                description="The other job; by default the previous submission of the same user, "
+                "project and name, preferably with the same code and options.",
                 max_length=26,
             ),
         ]

@@ -14,14 +14,11 @@ class AdoptionRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Decision on an unknown run. An empty request only lists."""
 
     id: (
-        Annotated[
-            ID, Meta(description="The job, or the bench, that is meant; the others stay listed.")
-        ]
-        | None
+        Annotated[ID, Meta(description="Job or bench to decide on; the others stay listed.")] | None
     ) = None
-    end: Annotated[bool, Meta(description="End it instead of taking it in.")] = False
+    end: Annotated[bool, Meta(description="End it instead of adopting it.")] = False
     go_on: Annotated[
-        bool, Meta(description="Let new work begin again after the database was lost or damaged.")
+        bool, Meta(description="Allow new work again after the database was lost or damaged.")
     ] = False
 
     @property

@@ -15,8 +15,8 @@ GpuCount = Annotated[int, Meta(ge=1, le=1024)]
 WorkerCount = Annotated[int, Meta(ge=1, le=4096)]
 Priority = Annotated[int, Meta(ge=0, le=1000)]
 PRIORITY_HELP = (
-    "Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause "
-    "lower ones that can be paused; other projects are not touched. Its owner, leads of the "
+    "Priority among the jobs of its project, 0 to 1000. Higher ones start first and may pause "
+    "lower ones that are preemptible; other projects are not affected. The owner, leads of the "
     "project and administrators may set it."
 )
 """Help on priorities for options, dialogs, pages and documents."""

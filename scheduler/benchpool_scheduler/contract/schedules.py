@@ -32,8 +32,10 @@ class ScheduleRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class SchedulesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Filter of schedules."""
 
-    all: Annotated[bool, Meta(description="Also those of others that you may see.")] = False
-    limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
+    all: Annotated[bool, Meta(description="Include schedules of other users that you may see.")] = (
+        False
+    )
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of schedules.")] = 100
 
 
 class ScheduledOutcome(StrEnum):

@@ -47,16 +47,16 @@ class ServiceRequest(Struct, frozen=True, forbid_unknown_fields=True):
     name: ServiceName
     submission: JobSubmission
     min_replicas: Annotated[
-        int, Meta(ge=0, le=64, description="Replicas at least; with 0 it sleeps when idle.")
+        int, Meta(ge=0, le=64, description="Minimum number of replicas; 0 lets it sleep when idle.")
     ] = 1
     max_replicas: Annotated[
-        int, Meta(ge=1, le=64, description="Replicas at most, by the requests in flight.")
+        int, Meta(ge=1, le=64, description="Maximum number of replicas under load.")
     ] = 1
     idle_s: Annotated[
-        Seconds, Meta(description="With 0 replicas at least: it sleeps after so long unasked.")
+        Seconds, Meta(description="With a minimum of 0: idle time before the service sleeps.")
     ] = 900
     in_flight: Annotated[
-        int, Meta(ge=1, le=10_000, description="Requests that one replica answers at a time.")
+        int, Meta(ge=1, le=10_000, description="Concurrent requests of one replica.")
     ] = 8
     access: ServiceAccess = ServiceAccess.OWNER
     group: Name | None = None
@@ -65,10 +65,10 @@ class ServiceRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "/"
     port: Annotated[
         ServicePort | None,
-        Meta(description="The one on which the program listens; a free one without it."),
+        Meta(description="Port on which the program listens; by default a free one."),
     ] = None
     keep_prefix: Annotated[
-        bool, Meta(description="The program is asked for whole paths, with its address's first.")
+        bool, Meta(description="Requests keep the whole path, with that of the service's address.")
     ] = False
     update: bool = False
 
@@ -85,8 +85,10 @@ class ServiceStop(Struct, frozen=True, forbid_unknown_fields=True):
 class ServicesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Filter of services."""
 
-    all: Annotated[bool, Meta(description="Also those of others that you may open.")] = False
-    limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
+    all: Annotated[bool, Meta(description="Include services of other users that you may open.")] = (
+        False
+    )
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of services.")] = 100
 
 
 class ServiceState(StrEnum):

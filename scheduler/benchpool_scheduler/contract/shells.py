@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.logs import WorkerNumber
 
-ShellId = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="The shell, as it was opened.")]
+ShellId = Annotated[str, Meta(pattern="^[0-9a-f]{32}$", description="Id of the open shell.")]
 Size = Annotated[int, Meta(ge=1, le=1000)]
 
 TYPED_BYTES = 16 * 1024
@@ -22,7 +22,7 @@ WAIT_S = 20.0
 class ShellOpening(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``open_shell``: the worker, and the terminal that shows the shell."""
 
-    worker: Annotated[WorkerNumber, Meta(description="In which worker.")] = 0
+    worker: Annotated[WorkerNumber, Meta(description="Worker of the shell.")] = 0
     rows: Size = 24
     columns: Size = 80
     term: Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z0-9.+_-]+$(?!\n)")] = "xterm"

@@ -42,50 +42,50 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
     """Requirements of a job that a ``TrainingJob`` has in the same fields."""
 
     gpus: Annotated[GpuCount, _about("GPUs of each worker.")] = 1
-    workers: Annotated[WorkerCount, _about("Workers, started together.")] = 1
+    workers: Annotated[WorkerCount, _about("Number of workers, started together.")] = 1
     min_workers: Annotated[
-        WorkerCount | None, _about("It may run with so few workers; those above come and go.")
+        WorkerCount | None, _about("Smallest number of workers to run with.")
     ] = None
     priority: Annotated[Priority, _about(PRIORITY_HELP)] = 50
     preemptible: Annotated[
-        bool, _about("Whether it may be paused for others; if not it must fit the quota.")
+        bool, _about("Whether it may be paused for others; if not, it must fit the quota.")
     ] = True
-    time_limit_s: Annotated[Seconds | None, _about("It is ended after so long.")] = None
+    time_limit_s: Annotated[Seconds | None, _about("Time limit of an attempt.")] = None
     gpu_models: Annotated[
         tuple[Name, ...],
-        _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
+        _about("Accepted GPU models, best first; empty accepts all.", max_length=32),
     ] = ()
-    spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
+    spread: Annotated[bool, _about("Each worker on a node of its own where possible.")] = False
     tags: Annotated[
-        tuple[Tag, ...], _about("A short label to find it by; up to 16.", max_length=16)
+        tuple[Tag, ...], _about("Short label to find the job by; at most 16.", max_length=16)
     ] = ()
     after: Annotated[
         tuple[JobRef, ...],
         _about(
-            "Jobs, or whole arrays, that must have succeeded before it joins the queue.",
+            "Jobs or whole arrays that must have succeeded before it joins the queue.",
             max_length=64,
         ),
     ] = ()
     after_any: Annotated[
-        bool, _about("It joins the queue when those have ended, however they ended.")
+        bool, _about("It joins the queue when those jobs have ended, with any outcome.")
     ] = False
     cpus: Annotated[Cores, _about("Processor cores of each worker.")] = 0
     memory_gib: Annotated[Gib, _about("Memory of each worker, GiB.")] = 0
     retries: Annotated[
         Annotated[int, Meta(ge=0, le=MOST_RETRIES)] | None,
-        _about("Tried again so often after failures of each cause; 0 is never."),
+        _about("Maximum number of retries after failures of each cause; 0 for none."),
     ] = None
     retry_on: Annotated[
         tuple[EndCause, ...],
-        _about("A cause after which it is tried again, and no other.", max_length=len(EndCause)),
+        _about("Cause of failure that is retried, and no other.", max_length=len(EndCause)),
     ] = ()
     if_hanging: Annotated[
         IfHanging | None,
-        _about("What is done when it shows no sign of life for long: tell, requeue or nothing."),
+        _about("Action when it shows no activity for long: `tell`, `requeue` or `nothing`."),
     ] = None
     deadline: Annotated[
         Instant | None,
-        _about("When it should have ended: told whether that will be so; its turn stays as it is."),
+        _about("Deadline. benchpool reports whether it will be met; the order of jobs stays."),
     ] = None
 
 
@@ -100,7 +100,7 @@ class JobSpec(Asked, frozen=True, kw_only=True):
         Name | None, _about("All workers in one domain of this level, or the job waits (R12).")
     ] = None
     preferred_level: Annotated[
-        Name | None, _about("All workers in one domain of this level, where that can be had.")
+        Name | None, _about("All workers in one domain of this level, where possible.")
     ] = None
 
     @property

@@ -50,7 +50,7 @@ class PeekQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Snapshot to return: a new one, or the one stored when the job last hung."""
 
     hanging: Annotated[
-        bool, Meta(description="Not now, but when it was found to hang the last time.")
+        bool, Meta(description="Show the snapshot from when it last hung, not a new one.")
     ] = False
 
 

@@ -136,19 +136,21 @@ class SweepRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class SweepsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Filter of sweeps."""
 
-    all: Annotated[bool, Meta(description="Also those of others that you may see.")] = False
-    limit: Annotated[int, Meta(ge=1, le=1000, description="At most so many.")] = 100
+    all: Annotated[bool, Meta(description="Include sweeps of other users that you may see.")] = (
+        False
+    )
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of sweeps.")] = 100
 
 
 class SweepStop(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``stop_sweep``."""
 
     let_finish: Annotated[
-        bool, Meta(description="Trials under way go on to their end; only no further one begins.")
+        bool, Meta(description="Let running trials finish; no further trials begin.")
     ] = False
-    reason: Annotated[str, Meta(max_length=500, description="Why; its owner reads it.")] | None = (
-        None
-    )
+    reason: (
+        Annotated[str, Meta(max_length=500, description="Reason, shown to its owner.")] | None
+    ) = None
 
 
 class SweepState(StrEnum):

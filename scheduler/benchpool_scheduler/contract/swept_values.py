@@ -58,8 +58,8 @@ def parse(text: str, name: str) -> SweptValues:
         return _range(found[3] or "lin", found[1], found[2], name, None)
     values = [_scalar(part.strip()) for part in typed.split(",") if part.strip()]
     if not values or _BEGUN.match(typed):
-        wrong = f"{typed!r} is no range" if values else "No values are named"
-        raise InvalidInput(f"{wrong} for {name!r}. What may be typed: {FORMS}.", field=name)
+        wrong = f"{typed!r} is not a range" if values else "No values are given"
+        raise InvalidInput(f"{wrong} for {name!r}. Accepted forms: {FORMS}.", field=name)
     return ListedValues(_bounded(values, name))
 
 
@@ -85,17 +85,17 @@ def checked(values: SweptValues, name: str) -> SweptValues:
     low, high = values.low, values.high
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidInput(
-            f"The range of {name!r} goes from {low:g} to {high:g}: the first must be the smaller.",
+            f"The range of {name!r} goes from {low:g} to {high:g}. The first must be smaller.",
             field=name,
         )
     if values.log and low <= 0:
         raise InvalidInput(
-            f"The range of {name!r} begins at {low:g}: on a log scale it must begin above 0.",
+            f"The range of {name!r} begins at {low:g}. On a log scale it must begin above 0.",
             field=name,
         )
     if values.whole and (low != int(low) or high != int(high)):
         raise InvalidInput(
-            f"The range of {name!r} is of whole numbers, {low:g} to {high:g} are none.", field=name
+            f"The range of {name!r} needs whole numbers, not {low:g} and {high:g}.", field=name
         )
     return values
 
@@ -105,7 +105,7 @@ def _range(kind: str, low: str, high: str, name: str, points: str | None) -> Swe
     of = ValueRange(float(low), float(high), kind == "log", kind == "int", counted)
     if of.points is not None and not 2 <= of.points <= MOST_VALUES:
         raise InvalidInput(
-            f"{name!r} names {of.points} points: from 2 to {MOST_VALUES} are possible.", field=name
+            f"{name!r} has {of.points} points. From 2 to {MOST_VALUES} are possible.", field=name
         )
     return checked(of, name)
 
@@ -113,7 +113,7 @@ def _range(kind: str, low: str, high: str, name: str, points: str | None) -> Swe
 def _counted(first: int, last: int, name: str) -> ListedValues:
     if last < first:
         raise InvalidInput(
-            f"The range of {name!r} goes from {first} to {last}: the first must be the smaller.",
+            f"The range of {name!r} goes from {first} to {last}. The first must be smaller.",
             field=name,
         )
     return ListedValues(_bounded(range(first, last + 1), name))
@@ -122,7 +122,7 @@ def _counted(first: int, last: int, name: str) -> ListedValues:
 def _bounded(values: list[Scalar] | range, name: str) -> list[Scalar]:
     if len(values) > MOST_VALUES:
         raise InvalidInput(
-            f"{name!r} has {len(values)} values, {MOST_VALUES} is the most.", field=name
+            f"{name!r} has {len(values)} values; the limit is {MOST_VALUES}.", field=name
         )
     return list(values)
 

@@ -39,9 +39,9 @@ class UseBy(StrEnum):
 class UseQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Time range and grouping of a use report; ``month`` overrides ``begin`` and ``end``."""
 
-    by: Annotated[UseBy, Meta(description="One row for each of these.")] = UseBy.PROJECT
-    begin: Annotated[datetime, Meta(tz=True, description="From this time on.")] | None = None
-    end: Annotated[datetime, Meta(tz=True, description="Until this time.")] | None = None
+    by: Annotated[UseBy, Meta(description="Grouping of the rows.")] = UseBy.PROJECT
+    begin: Annotated[datetime, Meta(tz=True, description="Start of the range.")] | None = None
+    end: Annotated[datetime, Meta(tz=True, description="End of the range.")] | None = None
     month: (
         Annotated[
             str,
@@ -122,8 +122,8 @@ class UseReport(Struct, frozen=True, kw_only=True):
 class EnoughQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """History to replay, and the target: 95 % of its jobs wait at most ``wait_s``."""
 
-    days: Annotated[float, Meta(gt=0, le=3660, description="How far back.")] = 30
-    wait_s: Annotated[float, Meta(ge=0, le=604_800, description="What 95 % may wait.")] = 600
+    days: Annotated[float, Meta(gt=0, le=3660, description="Days to look back.")] = 30
+    wait_s: Annotated[float, Meta(ge=0, le=604_800, description="Wait of 95 % of the jobs.")] = 600
 
 
 class EnoughShare(Struct, frozen=True):
@@ -160,14 +160,14 @@ class EnoughGpus(Struct, frozen=True):
 class IdleBenchesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """History to evaluate, and the idle time after which a bench counts as idle."""
 
-    days: Annotated[float, Meta(gt=0, le=400, description="How far back.")] = 28
+    days: Annotated[float, Meta(gt=0, le=400, description="Days to look back.")] = 28
     minutes: (
         Annotated[
             float,
             Meta(
                 ge=15,
                 le=10_080,
-                description="After so many minutes a bench is given back, else after the site's.",
+                description="Idle minutes until a bench is released; by default the site's.",
             ),
         ]
         | None

@@ -197,7 +197,7 @@ def test_streams_above_limit_are_rejected(tmp_path: Path) -> None:
             streams = [susan.events() for _ in range(3)]
             for stream in streams[:2]:
                 assert next(stream).kind == "open"
-            with pytest.raises(TooMany, match="susan has 2 open event streams, the limit is 2"):
+            with pytest.raises(TooMany, match="susan has 2 open event streams; the limit is 2"):
                 next(streams[2])
         with service.client("joe") as joe:
             assert next(joe.events()).kind == "open"
@@ -226,7 +226,7 @@ def test_long_list_counts_as_several_requests(tmp_path: Path) -> None:
         service.do(many())
         with service.client("susan") as susan, service.client("joe") as joe:
             assert len(susan.jobs()) == 250
-            with pytest.raises(TooMany, match="each 100 entries of a list count as one more"):
+            with pytest.raises(TooMany, match="every 100 entries of a list count as one more"):
                 susan.status()
             assert [len(joe.jobs()) for _ in range(4)] == [0] * 4
 

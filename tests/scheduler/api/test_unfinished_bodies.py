@@ -92,7 +92,7 @@ def test_requests_above_user_limit_are_rejected_with_number(bounded: Served) -> 
         )
         assert (status, error["code"], headers["retry-after"]) == (429, "too-many-bodies", "5")
         assert error["message"] == (
-            "susan has 3 requests with a body on the way, 3 are allowed: try again in 5 s."
+            "susan has 3 requests with a body in transfer; the limit is 3. Try again in 5 s."
         )
         with bounded.client("joe") as joe:
             assert joe.missing_objects([]).sha256 == []
@@ -106,8 +106,8 @@ def test_bytes_above_user_limit_are_rejected_with_number(bounded: Served) -> Non
         status, _, error = refused([one, other])
     assert status == 429
     assert error["message"] == (
-        f"With this one susan has bodies of {5 * MIB // 2} bytes on the way, {2 * MIB} are "
-        "allowed: try again in 5 s."
+        f"With this request susan has bodies of {5 * MIB // 2} bytes in transfer; the limit is "
+        f"{2 * MIB}. Try again in 5 s."
     )
 
 
@@ -138,7 +138,7 @@ def test_slow_body_is_rejected_with_timeout(impatient: Served, path: str, method
         status, headers, error = answer(slow)
         assert slow.recv(1) == b""  # the connection is closed
     assert (status, error["code"], headers["retry-after"]) == (408, "too-slow", "5")
-    assert "1000 bytes of the body have come in 1 s" in str(error["message"])
+    assert "1000 bytes were received in 1 s" in str(error["message"])
 
 
 def test_rejection_is_sent_before_body_ends(bounded: Served) -> None:

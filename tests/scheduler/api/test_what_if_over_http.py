@@ -95,7 +95,7 @@ def test_added_small_nodes_do_not_fit_large_worker(borrowed: Served) -> None:
 
 
 def test_question_without_difference_is_rejected(service: Served) -> None:
-    with pytest.raises(InvalidInput, match="Nothing would be otherwise"):
+    with pytest.raises(InvalidInput, match="Nothing to compare"):
         ask(service)
 
 
@@ -137,7 +137,7 @@ def test_service_answers_during_what_if(service: Served, monkeypatch: pytest.Mon
         assert begun.wait(120)
         with service.client("root") as root:
             assert root.status().health.ok
-            with pytest.raises(TooMany, match="one at a time is the limit"):
+            with pytest.raises(TooMany, match="only one runs at a time"):
                 root.whatif(WhatIfQuestion(more_gpus=1))
     finally:
         go_on.set()

@@ -22,7 +22,7 @@ class AccessOperations:
         lab=True,
         verb=PlainVerb(
             ("access",),
-            "List who asks to belong to a project: yourself, and whom you may let in.",
+            "List access requests: your own, and those that you may decide.",
             hidden=("user",),
         ),
     )
@@ -41,7 +41,7 @@ class AccessOperations:
         lab=True,
         verb=PlainVerb(
             ("access", "ask"),
-            "Ask to belong to a project; its leads and administrators see it.",
+            "Request access to a project; its leads and administrators see the request.",
             positional=("project",),
         ),
     )
@@ -61,8 +61,8 @@ class AccessOperations:
         lab=True,
         verb=PlainVerb(
             ("access", "add"),
-            "Let somebody into a project that you lead.",
-            "Whether they have asked or not. It is written into the configuration, in your name.",
+            "Add a user to a project that you lead.",
+            "No access request is needed. The configuration is changed in your name.",
             positional=_WHOM,
         ),
     )
@@ -83,7 +83,7 @@ class AccessOperations:
         lab=True,
         verb=PlainVerb(
             ("access", "remove"),
-            "Take somebody out of a project that you lead.",
+            "Remove a user from a project that you lead.",
             positional=_WHOM,
         ),
     )
@@ -100,7 +100,7 @@ class AccessOperations:
         lab=True,
         verb=PlainVerb(
             ("access", "decline"),
-            "Decline a wish to belong to a project that you lead, with a reason.",
+            "Decline an access request to a project that you lead, with a reason.",
             positional=_WHOM,
         ),
     )

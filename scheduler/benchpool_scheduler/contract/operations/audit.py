@@ -64,9 +64,9 @@ class AuditOperations:
         takes_s=AUDIT_S,
         verb=PlainVerb(
             ("audit", "verify"),
-            "Follow the hashes of the whole audit trail: nothing was changed or taken out.",
-            "Note number and hash that it prints elsewhere, and give them the next time: so it is "
-            "also seen when the newest records were cut off, or all of it was written anew.",
+            "Verify the hashes of the whole audit trail: no record was changed or removed.",
+            "Keep the printed number and hash elsewhere and pass them the next time. That also "
+            "detects missing newest records and a rewritten trail.",
         ),
     )
     def verify_audit(self, number: int | None = None, hash: str | None = None) -> Given:
@@ -80,7 +80,7 @@ class AuditOperations:
         who=Who.OPERATOR,
         body=LoginReport,
         changes=False,
-        statuses={204: "Written."},
+        statuses={204: "Recorded."},
     )
     def report_login(self, report: LoginReport) -> Given:
         """Report a login or a logout, for the Hub."""

@@ -34,7 +34,7 @@ class ConfigurationOperations:
         changes=False,
         verb=PlainVerb(
             ("config", "check"),
-            "Say what a benchpool.yaml would change for whom.",
+            "Show what a benchpool.yaml would change, without applying it.",
             hidden=("file",),
         ),
     )
@@ -82,9 +82,9 @@ class ConfigurationOperations:
         body=ConfigurationRevert,
         verb=PlainVerb(
             ("config", "revert"),
-            "Put a former version of the configuration in force again.",
-            "Without VERSION the one before that in force. What was changed since stays in "
-            "`config log`, and can be put back the same way.",
+            "Put an earlier version of the configuration in force again.",
+            "Default: the version before the current one. Later versions stay in `config log` and "
+            "can be put in force again the same way.",
             positional=("version",),
         ),
     )
@@ -100,7 +100,7 @@ class ConfigurationOperations:
         query=VersionsQuery,
         verb=PlainVerb(
             ("config", "log"),
-            "Say who changed the configuration when, why, and what that changed for whom.",
+            "List the changes of the configuration: who, when, why, and with what effects.",
         ),
     )
     def config_log(self, *, limit: int = 50) -> Given:
@@ -116,7 +116,7 @@ class ConfigurationOperations:
         ConfigurationText,
         who=Who.ADMIN,
         query=VersionQuery,
-        verb=PlainVerb(("config", "show"), "Print the configuration in force, or a former one."),
+        verb=PlainVerb(("config", "show"), "Print the configuration in force, or an earlier one."),
     )
     def config(self, *, version: int | None = None) -> Given:
         """Read the text of the configuration.

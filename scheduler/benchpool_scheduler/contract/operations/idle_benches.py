@@ -17,8 +17,8 @@ class IdleBenchOperations:
         lab=True,
         verb=PlainVerb(
             ("benches",),
-            "Say which benches are idle, for how long, and what comes next.",
-            "Administrators see everybody's, others their own. LEASE is the id of a bench.",
+            "List benches with their idle time and the next step.",
+            "Administrators see all benches, others their own. LEASE is the id of a bench.",
         ),
         tool=True,
     )
@@ -44,8 +44,8 @@ class IdleBenchOperations:
         lab=True,
         verb=PlainVerb(
             ("keep-bench",),
-            "Keep an idle bench of yours for a while.",
-            "The site sets for how long and how often. `benchpool benches` lists ids.",
+            "Keep one of your idle benches for a while.",
+            "The site sets how long and how often. `benchpool benches` lists IDs.",
         ),
     )
     def keep_bench(self, id_: str) -> Given:
@@ -62,9 +62,9 @@ class IdleBenchOperations:
         lab=True,
         verb=PlainVerb(
             ("give-back",),
-            "Give the GPUs of a bench of yours back.",
-            "Its kernels lose their variables; the server is stopped where it cannot go on without "
-            "its GPUs. `benchpool benches` lists ids.",
+            "Release the GPUs of one of your benches.",
+            "Its kernels lose their variables. The server is stopped if it cannot continue without "
+            "its GPUs. `benchpool benches` lists IDs.",
         ),
     )
     def release_bench(self, id_: str) -> Given:
@@ -79,7 +79,7 @@ class IdleBenchOperations:
         "POST",
         "benches/{lease}/released",
         type(None),
-        statuses={204: "Given back, or gone already."},
+        statuses={204: "Released, or already gone."},
     )
     def released_bench(self, id_: str) -> Given:
         """Confirm that no process of a notebook server holds its GPUs any more.

@@ -34,7 +34,7 @@ class JobOperations:
         Job,
         **_SUBMISSION,
         repeat=Repeat.BY_KEY,
-        statuses={201: "Accepted and on disk.", 200: "A repeat by key: the first job."},
+        statuses={201: "Accepted and on disk.", 200: "Repeated key: the first job."},
     )
     def submit(self, submission: JobSubmission) -> Given:
         """Submit a job.
@@ -99,7 +99,7 @@ class JobOperations:
         "jobs/{job}/why",
         Why,
         lab=True,
-        verb=PlainVerb(("why",), "Say why a job waits, and what would make it start."),
+        verb=PlainVerb(("why",), "Show why a job waits, and what would make it start."),
         tool=True,
     )
     def why(self, id_: str) -> Given:
@@ -116,7 +116,7 @@ class JobOperations:
         query=PeekQuery,
         lab=True,
         verb=PlainVerb(
-            ("peek",), "Show what a running job does: stacks of all workers, GPUs, last lines."
+            ("peek",), "Show what a running job does: stacks of all workers, GPUs, last log lines."
         ),
         tool=True,
     )
@@ -135,7 +135,7 @@ class JobOperations:
         JobUsage,
         lab=True,
         verb=PlainVerb(
-            ("usage",), "Say how an ended job used its GPUs, and what to change next time."
+            ("usage",), "Show how an ended job used its GPUs, and what to change next time."
         ),
         tool=True,
     )
@@ -164,8 +164,8 @@ class JobOperations:
         form=Form("Delete files", "The chosen files of {name} are deleted.", ended=True),
         verb=PlainVerb(
             ("discard",),
-            "Delete files of jobs that have ended, for good.",
-            "What the job was and how it ended stays, and so do copies that you have taken home.",
+            "Delete files of ended jobs permanently.",
+            "The record of the job stays. Copies that you have fetched stay, too.",
             many=True,
         ),
     )
@@ -193,7 +193,11 @@ class JobOperations:
         "jobs/{job}/code",
         SentCode,
         lab=True,
-        verb=PlainVerb(("code",), "Show the cells or the script that a job was sent with."),
+        verb=PlainVerb(
+            ("source",),
+            "Show the cells or the script that a job was sent with.",
+            replaces=("code",),
+        ),
         tool=True,
     )
     def code(self, id_: str) -> Given:

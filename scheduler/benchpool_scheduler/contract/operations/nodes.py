@@ -23,7 +23,7 @@ class NodeOperations:
         "GET",
         "nodes",
         list[PoolNode],
-        verb=PlainVerb(("nodes",), "List the machines of the pool, and whether they take starts."),
+        verb=PlainVerb(("nodes",), "List the machines of the pool, and whether they accept jobs."),
         tool=True,
     )
     def nodes(self) -> Given:
@@ -38,8 +38,8 @@ class NodeOperations:
         body=NodeReason,
         verb=PlainVerb(
             ("node", "drain"),
-            "Let nothing more start on a machine; what runs there goes on.",
-            "Whoever waits reads the reason. `benchpool node open` ends it.",
+            "Let nothing more start on a machine; running work continues.",
+            "Waiting users see the reason. `benchpool node uncordon` ends the drain.",
         ),
     )
     def drain_node(self, node: str, reason: str) -> Given:
@@ -56,9 +56,10 @@ class NodeOperations:
         who=Who.ADMIN,
         body=NodeOpened,
         verb=PlainVerb(
-            ("node", "open"),
+            ("node", "uncordon"),
             "Let jobs and benches start on a machine again.",
-            "It ends a drain, and takes away a maintenance window. The note stays.",
+            "It ends a drain and removes a maintenance window. The note stays.",
+            replaces=("node", "open"),
         ),
     )
     def open_node(self, node: str, reason: str = "") -> Given:
@@ -76,8 +77,8 @@ class NodeOperations:
         body=NodeNote,
         verb=PlainVerb(
             ("node", "note"),
-            "Write down what people should know of a machine.",
-            "Without --text the note is taken away.",
+            "Write a note on a machine for users.",
+            "Without --text the note is removed.",
         ),
     )
     def note_node(self, node: str, text: str = "") -> Given:

@@ -23,8 +23,8 @@ class NotificationOperations:
         NotificationSettings,
         verb=PlainVerb(
             ("notifications",),
-            "List what you are told by mail, chat or webhook, and where.",
-            "Addresses and events are chosen on the page Notifications.",
+            "List your notifications by mail, chat or webhook: events and addresses.",
+            "Select events and addresses on the page Notifications.",
         ),
     )
     def notifications(self) -> Given:
@@ -46,7 +46,7 @@ class NotificationOperations:
         takes_s=TEST_S,
         verb=PlainVerb(
             ("notifications", "test"),
-            "Send a message to all your addresses now, and say which it reached.",
+            "Send a message to all your addresses, and show which it reached.",
         ),
     )
     def test_notifications(self) -> Given:
@@ -60,8 +60,8 @@ class NotificationOperations:
         who=Who.ADMIN,
         verb=PlainVerb(
             ("notifications", "reload"),
-            "Read `notifications.yaml` again and put it in force.",
-            "A file that is wrong is refused with line and key, and what was in force stays.",
+            "Reload `notifications.yaml`.",
+            "An invalid file is refused with line and key. The previous settings stay in force.",
         ),
     )
     def reload_notifications(self) -> Given:

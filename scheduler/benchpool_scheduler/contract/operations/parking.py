@@ -17,8 +17,8 @@ class ParkingOperations:
         lab=True,
         verb=PlainVerb(
             ("parked",),
-            "Say which benches are parked, and how those stand that come back (experimental).",
-            "Administrators see everybody's, others their own.",
+            "List parked benches, and those being parked or brought back (experimental).",
+            "Administrators see all parked benches, others their own.",
         ),
         tool=True,
     )
@@ -34,7 +34,7 @@ class ParkingOperations:
         "leases/{lease}/park",
         ParkedBench,
         lab=True,
-        statuses={202: "It is on its way."},
+        statuses={202: "Parking has begun."},
         verb=PlainVerb(
             ("park",),
             "Lend the GPU of your bench while its kernel waits in memory (experimental).",
@@ -53,10 +53,10 @@ class ParkingOperations:
         "leases/{lease}/unpark",
         ParkedBench,
         lab=True,
-        statuses={202: "It is on its way."},
+        statuses={202: "The return has begun."},
         verb=PlainVerb(
             ("unpark",),
-            "Bring a parked bench back: who borrows its GPU is paused (experimental).",
+            "Bring a parked bench back; a job that borrows its GPU is paused (experimental).",
             "LEASE is the bench's id.",
         ),
     )

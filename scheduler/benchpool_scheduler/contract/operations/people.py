@@ -17,7 +17,7 @@ class PeopleOperations:
         who=Who.ADMIN,
         verb=PlainVerb(
             ("people",),
-            "Say who there is: build quota and where it comes from, projects, when last seen.",
+            "List users with build quota and its source, projects, and time last seen.",
         ),
     )
     def people(self) -> Given:

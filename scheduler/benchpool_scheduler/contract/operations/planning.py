@@ -92,8 +92,8 @@ class PlanningOperations:
         takes_s=REPORT_S,
         verb=PlainVerb(
             ("idle-benches",),
-            "Say what would have been free if idle benches had been given back.",
-            "It goes through what was measured and changes nothing. The times are those of "
+            "Show the GPU-hours that a rule for idle benches would have freed.",
+            "It evaluates past measurements and changes nothing. The times are those of "
             "`idle_benches`, and its exemptions are listed with their end. For administrators.",
         ),
         tool=True,

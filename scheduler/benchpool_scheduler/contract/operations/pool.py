@@ -83,7 +83,7 @@ class LogOperations:
         "GET",
         "jobs/{job}/results",
         bytes,
-        summary="Read bytes of results that were sent because no folder could take them, as tar",
+        summary="Read bytes of packed results that could not be written to a folder (tar)",
         query=ResultsQuery,
         gives=Media.BYTES,
     )
@@ -144,7 +144,7 @@ class PoolOperations:
         Quota,
         query=UserQuery,
         lab=True,
-        verb=PlainVerb(("quota",), "Say what you have on the bench and in your projects."),
+        verb=PlainVerb(("quota",), "Show your build quota and the quotas of your projects."),
         tool=True,
     )
     def quota(self, user: str | None = None) -> Given:
@@ -163,7 +163,7 @@ class PoolOperations:
         "GET",
         "estimates",
         StartEstimates,
-        verb=PlainVerb(("estimates",), "Say how true the estimates of starts are in this pool."),
+        verb=PlainVerb(("estimates",), "Show how accurate the start estimates of this pool were."),
         tool=True,
     )
     def estimates(self) -> Given:
@@ -180,7 +180,7 @@ class BenchOperations:
         Lease,
         who=Who.OPERATOR,
         body=LeaseRequest,
-        statuses={201: "Held."},
+        statuses={201: "The GPUs are held."},
     )
     def reserve(self, request: LeaseRequest) -> Given:
         """Reserve build GPUs for a server.
@@ -195,7 +195,7 @@ class BenchOperations:
         LineAnswer,
         who=Who.OPERATOR,
         body=LineRequest,
-        statuses={201: "Held.", 202: "In line; asking again keeps the place."},
+        statuses={201: "The GPUs are held.", 202: "Queued. A repeat keeps the position."},
     )
     def wait_in_line(self, request: LineRequest) -> Given:
         """Reserve build GPUs for a server, or a position in the queue for them."""
@@ -206,9 +206,10 @@ class BenchOperations:
         "leases/line",
         list[InLine],
         verb=PlainVerb(
-            ("line",),
-            "Say who waits in line for a bench, since when, and until when.",
-            "Administrators see everybody, others their own servers.",
+            ("bench", "queue"),
+            "Show the queue for benches, with waits and estimated starts.",
+            "Administrators see all servers, others their own.",
+            replaces=("line",),
         ),
         tool=True,
     )
@@ -231,9 +232,10 @@ class BenchOperations:
         who=Who.ADMIN,
         body=BenchWanted,
         verb=PlainVerb(
-            ("ask-back",),
-            "Ask the owner of a bench to give it back; nothing is stopped.",
-            "LEASE is the bench's id: the pool's page shows it in the command below the form.",
+            ("bench", "reclaim"),
+            "Ask the owner of a bench to release it; nothing is stopped.",
+            "LEASE is the bench's id. The pool's page shows it in the command below the form.",
+            replaces=("ask-back",),
         ),
     )
     def ask_back(self, id_: str, reason: str) -> Given:
@@ -249,7 +251,7 @@ class BenchOperations:
         "leases/{lease}",
         type(None),
         who=Who.OPERATOR,
-        statuses={204: "Given back, or gone already."},
+        statuses={204: "Released, or already gone."},
     )
     def release(self, id_: str) -> Given:
         """Release a lease, or leave the queue.
@@ -277,7 +279,7 @@ class ContentOperations:
         takes=Media.BYTES,
         max_body=FILE_LIMIT,
         changes=False,
-        statuses={204: "Kept."},
+        statuses={204: "Stored."},
     )
     def put_object(self, sha256: str, content: Path | bytes) -> Given:
         """Upload the content of a file.
@@ -311,8 +313,8 @@ class ServiceOperations:
         body=AdoptionRequest,
         verb=PlainVerb(
             ("adopt",),
-            "List running jobs that the database does not know, take them in or end them.",
-            "Without an ID it only lists; so it does with what cannot be read.",
+            "List running jobs that the database does not know; adopt or end them.",
+            "Without an ID it only lists. Unreadable records are only listed.",
             positional=("id",),
             reads=doubts,
         ),
@@ -324,7 +326,7 @@ class ServiceOperations:
         """
         return given(request)
 
-    @operation("GET", "health", Liveness, who=Who.ANYBODY, lab=True)
+    @operation("GET", "health", Liveness, who=Who.PUBLIC, lab=True)
     def health(self) -> Given:
         """Check that the service answers."""
         return given()

@@ -10,10 +10,9 @@ from benchpool_scheduler.contract.operation import Given, Repeat, given, operati
 from benchpool_scheduler.contract.run_changes import JobAgain, RunChanges, RunChangesQuery
 
 _AGAIN = """\
-The new job has the same code, the modules of yours that went along, the same options, variables
-and image; its results go to a folder of their own. Data, and the packages of the Python that it
-names, are those that are there now: `benchpool changes OLD NEW` says what was otherwise once it
-has begun."""
+The new job has the same code, submitted modules, options, variables and image. Its results go to a
+new folder. Data and the packages of its Python are the present ones: `benchpool changes OLD NEW`
+shows the differences once it has begun."""
 
 
 class RunOperations:
@@ -26,8 +25,8 @@ class RunOperations:
         body=JobAgain,
         lab=True,
         repeat=Repeat.BY_KEY,
-        statuses={201: "Accepted and on disk.", 200: "A repeat by key: the first job."},
-        form=Form("Run again as it was", "{name} runs again as it was: this is the new job."),
+        statuses={201: "Accepted and on disk.", 200: "Repeated key: the first job."},
+        form=Form("Run again as it was", "{name} was sent again as it was. This is the new job."),
         verb=PlainVerb(("again",), "Run a job again as it was.", _AGAIN),
         tool=True,
     )

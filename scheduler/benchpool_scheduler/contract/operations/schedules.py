@@ -22,7 +22,7 @@ class ScheduleOperations:
         body=ScheduleRequest,
         max_body=16 * MIB,
         lab=True,
-        statuses={201: "It is in force, or is that of the same key."},
+        statuses={201: "In force. A repeated key returns the first schedule."},
         repeat=Repeat.BY_KEY,
     )
     def begin_schedule(self, asked: ScheduleRequest) -> Given:
@@ -48,7 +48,9 @@ class ScheduleOperations:
         list[Schedule],
         query=SchedulesQuery,
         lab=True,
-        verb=PlainVerb(("schedules",), "List your schedules with what came of their last times."),
+        verb=PlainVerb(
+            ("schedules",), "List your schedules with the outcomes of their last times."
+        ),
         tool=True,
     )
     def schedules(self, all: bool = False, limit: int = 100) -> Given:
@@ -72,7 +74,9 @@ class ScheduleOperations:
         "schedules/{schedule}/pause",
         Schedule,
         lab=True,
-        verb=PlainVerb(("pause-schedule",), "Send nothing until a schedule is resumed."),
+        verb=PlainVerb(
+            ("pause-schedule",), "Pause a schedule; it sends nothing until it is resumed."
+        ),
         tool=True,
     )
     def pause_schedule(self, id_: str) -> Given:
@@ -86,7 +90,7 @@ class ScheduleOperations:
         lab=True,
         verb=PlainVerb(
             ("resume-schedule",),
-            "Let a paused schedule send again, from its next time on.",
+            "Resume a paused schedule, from its next time on.",
         ),
         tool=True,
     )

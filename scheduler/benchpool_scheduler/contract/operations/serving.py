@@ -22,7 +22,7 @@ class ServingOperations:
         body=ServiceRequest,
         max_body=16 * MIB,
         lab=True,
-        statuses={201: "It is kept: its replicas begin, or it is as it was asked for already."},
+        statuses={201: "Created or replaced, or already as requested."},
     )
     def serve(self, asked: ServiceRequest) -> Given:
         """Create a service, or replace it by a new version with ``update``."""
@@ -34,7 +34,7 @@ class ServingOperations:
         list[PoolService],
         query=ServicesQuery,
         lab=True,
-        verb=PlainVerb(("services",), "List your services: how they are, and their addresses."),
+        verb=PlainVerb(("services",), "List your services with their states and addresses."),
     )
     def services(self, all: bool = False, limit: int = 100) -> Given:
         """List services by name: your own, or all that you may open."""
@@ -45,7 +45,7 @@ class ServingOperations:
         "services/{service}",
         PoolService,
         lab=True,
-        verb=PlainVerb(("service",), "Show a service: its replicas, what comes in, its address."),
+        verb=PlainVerb(("service",), "Show a service: its replicas, requests and address."),
     )
     def service(self, name: str) -> Given:
         """Read a service."""
@@ -56,7 +56,7 @@ class ServingOperations:
         "services/{service}/sleep",
         PoolService,
         lab=True,
-        verb=PlainVerb(("sleep-service",), "Give the GPUs of a service back until it is asked."),
+        verb=PlainVerb(("sleep-service",), "Free the GPUs of a service until its next request."),
     )
     def sleep_service(self, name: str) -> Given:
         """Put a service to sleep: replicas finish their requests; the next one wakes it."""
@@ -91,7 +91,7 @@ class ServingOperations:
         PoolService,
         lab=True,
         verb=PlainVerb(
-            ("restart-service",), "Exchange all replicas of a service, one after the other."
+            ("restart-service",), "Replace all replicas of a service, one after the other."
         ),
     )
     def restart_service(self, name: str) -> Given:

@@ -22,7 +22,7 @@ class ShellOperations:
         "jobs/{job}/shell",
         Shell,
         body=ShellOpening,
-        statuses={201: "It is open."},
+        statuses={201: "The shell is open."},
         takes_s=OPENS_S + 10,
     )
     def open_shell(self, id_: str, opening: ShellOpening) -> Given:

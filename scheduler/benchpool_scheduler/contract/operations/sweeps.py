@@ -23,7 +23,7 @@ class SweepOperations:
         body=SweepRequest,
         max_body=16 * MIB,
         lab=True,
-        statuses={201: "It has begun, or is that of the same key."},
+        statuses={201: "Begun. A repeated key returns the first sweep."},
         repeat=Repeat.BY_KEY,
     )
     def begin_sweep(self, asked: SweepRequest) -> Given:
@@ -76,8 +76,8 @@ class SweepOperations:
         lab=True,
         verb=PlainVerb(
             ("stop-sweep",),
-            "Stop a sweep: no further trial begins, and those under way are ended.",
-            "What they have saved stays.",
+            "Stop a sweep: no further trials begin, and running ones are ended.",
+            "Files that they have saved stay.",
         ),
         tool=True,
     )

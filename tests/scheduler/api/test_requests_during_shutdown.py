@@ -51,7 +51,7 @@ def test_request_interrupted_by_shutdown_gets_retry_after(tmp_path: Path) -> Non
     assert said.headers["Retry-After"] == "1"
     told = said.json()["error"]
     assert told["code"] == "unavailable"
-    assert told["message"] == "The scheduler is stopping: try again in a few seconds."
+    assert told["message"] == "The scheduler is stopping. Try again in a few seconds."
 
 
 def test_retry_with_same_key_creates_one_job(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_token_without_service_scope_is_rejected(up: RunningWorkstation) -> None
         answer = narrow.get("status")
     assert answer.status_code == 403
     told = answer.json()["error"]["message"]
-    assert told.startswith("The token of susan is not for benchpool: make one with the scope ")
+    assert told.startswith("The token of susan is not for benchpool. Create one with the scope ")
     scope = told.partition("the scope ")[2].split()[0]
     made = up.hub.post("/users/susan/tokens", json={"scopes": [scope]})
     with up.scheduler_as(made.json()["token"]) as wide:
@@ -184,7 +184,7 @@ def test_configuration_reload_on_signal_is_atomic(
 ) -> None:
     config, log = up.state.parent / "pool.yaml", up.state / "logs" / "hub.log"
     for text, said, quota in (
-        (CONFIGURATION.replace("quota: 2", "qouta: 2"), "stays as it was", 2),
+        (CONFIGURATION.replace("quota: 2", "qouta: 2"), "configuration unchanged", 2),
         (CONFIGURATION.replace("quota: 2", "quota: 1"), "in force, 1 change", 1),
     ):
         config.write_text(text)

@@ -31,7 +31,7 @@ susan's project; an administrator; the Hub's own service.
 """
 
 MAY: Mapping[Who, Collection[str]] = {
-    Who.ANYBODY: CALLERS,
+    Who.PUBLIC: CALLERS,
     Who.CALLER: PEOPLE,
     Who.LEAD: ("lead", "administrator", "service"),
     Who.OPERATOR: ("administrator", "service"),

@@ -63,7 +63,7 @@ def test_agent_gets_time_of_next_report(
 def test_agent_cannot_report_for_another_node(pool: Served) -> None:
     answer = post(pool, "n1", "token-of-n0")
     assert answer.status_code == 403
-    assert "The agent of n0 says nothing of n1." in answer.text
+    assert "The agent of n0 may not report for n1." in answer.text
 
 
 @pytest.mark.parametrize("token", ["-", "root", "susan", "token-of-n9"])
@@ -74,7 +74,7 @@ def test_report_without_agent_token_is_rejected(pool: Served, token: str) -> Non
 def test_agent_token_opens_no_other_path(pool: Served) -> None:
     addresses = {one.pattern for one in OPERATIONS if one.method == "GET"}
     plain = {path for path in addresses if "(" not in path}
-    open_to_all = {one.pattern for one in OPERATIONS if one.who is Who.ANYBODY}
+    open_to_all = {one.pattern for one in OPERATIONS if one.who is Who.PUBLIC}
     with httpx.Client(trust_env=False) as client:
         for path in plain - open_to_all:
             answer = client.get(

@@ -57,7 +57,7 @@ def test_metrics_token_opens_no_other_path(watched: Served) -> None:
     addresses = {
         one.pattern
         for one in OPERATIONS
-        if one.method == "GET" and one.who not in (Who.ANYBODY, Who.MONITOR)
+        if one.method == "GET" and one.who not in (Who.PUBLIC, Who.MONITOR)
     }
     plain = sorted(address for address in addresses if "(" not in address)
     assert len(plain) > 10
