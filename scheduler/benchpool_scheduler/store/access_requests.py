@@ -17,10 +17,10 @@ from benchpool_scheduler.store import whole_files
 FILE = "access-requests.json"
 """Name of the file, in a backup too."""
 
-Wishes = dict[tuple[str, str], AccessRequest]
+Requests = dict[tuple[str, str], AccessRequest]
 
 
-def read(file: Path) -> Wishes:
+def read(file: Path) -> Requests:
     """Return the requests by user and project; empty when the file cannot be read."""
     try:
         found = msgspec.json.decode(file.read_bytes(), type=list[AccessRequest])
@@ -29,9 +29,9 @@ def read(file: Path) -> Wishes:
     return {(one.user, one.project): one for one in found}
 
 
-def write(file: Path, wishes: Iterable[AccessRequest]) -> None:
+def write(file: Path, requests: Iterable[AccessRequest]) -> None:
     """Replace the stored requests by these. Errors: OSError, and then the file is unchanged."""
-    whole_files.write(file, msgspec.json.encode(list(wishes)))
+    whole_files.write(file, msgspec.json.encode(list(requests)))
 
 
 def copy_into(file: Path, folder: Path) -> None:

@@ -128,13 +128,13 @@ class AuditFiles:
         for place, line in self._lines():
             record = _decoded(line)
             if record is None or _hash(line[:-_TAIL] + b"}") != record.hash:
-                return broken(f"{place} was changed: its hash is not that of its text.")
+                return broken(f"{place} was changed: its hash does not match its text.")
             if head is None:
                 first = record.number
             elif record.number != last + 1 or record.previous != head:
                 return broken(
                     f"{place} has number {record.number} and does not follow number {last}: "
-                    "records before it were taken out, put in or changed."
+                    "records before it were removed, inserted or changed."
                 )
             last, head = record.number, record.hash
             if record.number == number:
@@ -143,13 +143,13 @@ class AuditFiles:
                     return broken(f"{place} is not the record {number} that was noted earlier.")
         if last < known_last or (last == known_last and (head or NO_HASH) != known_head):
             return broken(
-                f"The trail ends with number {last}, and number {known_last} was written."
+                f"The trail ends with number {last}, although number {known_last} was written."
             )
         if number is not None and not noted:
             return broken(
-                f"Record {number} is not there: the trail has {first} to {last}."
+                f"Record {number} does not exist: the trail has {first} to {last}."
                 if last < number
-                else f"Record {number} is older than what is kept: the trail begins with {first}."
+                else f"Record {number} is no longer kept: the trail begins with {first}."
             )
         return AuditCheck(True, first, last, head or NO_HASH, None)
 
@@ -189,8 +189,8 @@ class AuditFiles:
         kept = file.with_name(f"{file.stem}.damaged-{hashlib.sha256(data).hexdigest()[:8]}")
         whole_files.write(kept, data)
         self.damage.append(
-            f"{data_size(len(data))} at the end of {file.name} were no records and lie in "
-            f"{kept.name} now; the trail goes on in a new file"
+            f"{data_size(len(data))} at the end of {file.name} were not records and were moved to "
+            f"{kept.name}; the trail continues in a new file"
         )
 
     def _run(self) -> None:

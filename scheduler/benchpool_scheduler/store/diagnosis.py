@@ -29,7 +29,7 @@ def sqlite_verdict(version: Version | None = None) -> Verdict:
     writer that makes all checkpoints, which that race cannot reach.
 
     >>> sqlite_verdict((3, 53, 0)).text
-    'SQLite 3.53.0 has no known fault that concerns benchpool.'
+    'SQLite 3.53.0 has no known bug that affects benchpool.'
     >>> sqlite_verdict((3, 40, 1)).ok
     True
     """
@@ -42,7 +42,7 @@ def sqlite_verdict(version: Version | None = None) -> Verdict:
             words,
             True,
             f"SQLite {words} can lose pages when two programs write one file (fixed in 3.51.3); "
-            "benchpool has a single writer and is safe, but open pool.sqlite with no other "
-            "program while it runs: `benchpool backup` copies it from within.",
+            "benchpool has a single writer and is safe. Open pool.sqlite with no other program "
+            "while it runs; `benchpool backup` copies it safely.",
         )
-    return Verdict(words, True, f"SQLite {words} has no known fault that concerns benchpool.")
+    return Verdict(words, True, f"SQLite {words} has no known bug that affects benchpool.")

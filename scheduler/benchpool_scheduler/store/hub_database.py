@@ -192,21 +192,21 @@ def _sentence(
     database: Path, fault: str, found: Found | None, aside: Path, copy: Path | None
 ) -> str:
     if found is None:
-        read = "Nothing of it could be read, and the Hub has begun a new one."
+        read = "Nothing could be read from it, and the Hub has created a new one."
     else:
         numbers = [count(found.rows.get(table, 0), word) for table, word in COUNTED.items()]
-        rest = "nothing is missing" if found.whole else "others may be lost"
-        read = f"Of it {', '.join(numbers[:-1])} and {numbers[-1]} could be read; {rest}."
+        rest = "nothing is missing" if found.whole else "other rows may be lost"
+        read = f"{', '.join(numbers[:-1])} and {numbers[-1]} could be read from it; {rest}."
     way_back = ""
     if copy is not None:
         state = database.parent.parent
         way_back = (
-            f" To go back to the newest copy instead: `benchpool down --state {state}`, then "
-            f"`cp {copy} {database}`, then start it again."
+            f" To restore the newest copy instead: `benchpool down --state {state}`, then `cp "
+            f"{copy} {database}`, then start it again."
         )
     return (
         f"The Hub's database {database} was damaged ({fault}). {read} The damaged file is kept as "
-        f"{aside}. Jobs are not touched. A notebook server that runs and that the Hub does not "
-        "list keeps its GPUs until `benchpool adopt --go-on`: end its process by hand before."
-        f"{way_back}"
+        f"{aside}. Jobs are not affected. A running notebook server that the Hub does not list "
+        "keeps its GPUs until `benchpool adopt --go-on`: end its process by hand before "
+        f"that.{way_back}"
     )

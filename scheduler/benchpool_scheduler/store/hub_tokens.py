@@ -99,7 +99,9 @@ def sentences(replaced: HubAccess | None, copy: HubAccess | None) -> list[str]:
         copy: Access by the copy; None when it cannot be read.
     """
     if copy is None:
-        return ["Which tokens are valid now is not known: the copy's list of them is unreadable."]
+        return [
+            "It is unknown which tokens are valid now: the copy's list of tokens is unreadable."
+        ]
     again = again_valid(replaced, copy)
     if replaced is None:
         return _unknown(again)
@@ -124,8 +126,8 @@ def _unknown(tokens: Sequence[HubToken]) -> list[str]:
     if not tokens:
         return []
     return [
-        "Which tokens were revoked since the copy was made is not known, as the Hub's database "
-        f"was lost or unreadable. {count(len(tokens), 'token')} of the copy {is_are(len(tokens))} "
+        "It is unknown which tokens were revoked since the copy was made: the Hub's database was "
+        f"lost or unreadable. {count(len(tokens), 'token')} of the copy {is_are(len(tokens))} "
         f"valid: {_listed(tokens, _named)}. {_REVOKE}"
     ]
 
@@ -143,8 +145,8 @@ def _gone(tokens: Sequence[HubToken]) -> list[str]:
     if not tokens:
         return []
     return [
-        f"{count(len(tokens), 'token')} made since the copy was made {is_are(len(tokens))} not "
-        f"valid any more: {_listed(tokens, _named)}. Make new ones on the Hub's page Token "
+        f"{count(len(tokens), 'token')} made since the copy was made {is_are(len(tokens))} no "
+        f"longer valid: {_listed(tokens, _named)}. Make new ones on the Hub's page Token "
         "(/hub/token)."
     ]
 

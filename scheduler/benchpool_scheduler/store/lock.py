@@ -25,8 +25,8 @@ class StoreLock:
             holder = os.read(descriptor, 200).decode(errors="replace").strip() or "another process"
             os.close(descriptor)
             raise Unavailable(
-                f"The state folder {self._path.parent} is in use by {holder}; "
-                "end that one or choose another --state.",
+                f"The state folder {self._path.parent} is in use by {holder}. Stop that process "
+                "or choose another --state.",
                 code="store-locked",
                 numbers={"holder": holder},
             ) from None

@@ -6,7 +6,7 @@ migration.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from benchpool_scheduler.contract.job_usage import JobMeasurements
 from benchpool_scheduler.contract.parameters import ParameterValue
@@ -94,7 +94,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
-    wish: StopIntent | None = None
+    stop_request: StopIntent | None = field(default=None, name="wish")
     note: Note | None = None
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None

@@ -14,9 +14,9 @@ from benchpool_scheduler.store import hold
 from benchpool_scheduler.store.salvage import Salvaged, salvage
 
 WAY_OUT = (
-    "Running jobs go on and are watched over; nothing new is started or accepted until an "
-    "administrator decides: `benchpool adopt` lists running jobs that are not known any more, "
-    "`benchpool adopt --go-on` goes on with what is there"
+    "Running jobs continue and are monitored. Nothing new is started or accepted until an "
+    "administrator decides: `benchpool adopt` lists running jobs that the database does not "
+    "contain, `benchpool adopt --go-on` continues with the present database"
 )
 
 
@@ -28,7 +28,7 @@ def _way_out(database: Path) -> str:
         return f"{WAY_OUT}."
     return (
         f"{WAY_OUT}, and `benchpool down --state {state}` and then `benchpool restore "
-        f"{newest.parent} --state {state}` bring back the newest copy."
+        f"{newest.parent} --state {state}` restore the newest copy."
     )
 
 
@@ -49,8 +49,8 @@ def note_loss(database: Path, jobs: Path) -> None:
         log.replace(f"{database}.lost-{_stamp()}-wal")
     hold.write(
         database,
-        f"The database {database} {what}, and {jobs} has the files of {known} jobs: jobs that "
-        f"waited, and who has which bench, are not known any more. {_way_out(database)}",
+        f"The database {database} {what}, and {jobs} has the files of {known} jobs. The waiting "
+        f"jobs and the holders of benches are no longer known. {_way_out(database)}",
     )
 
 
@@ -81,13 +81,13 @@ def _in_words(found: Salvaged) -> str:
     """Return the numbers of recovered rows as sentences.
 
     >>> _in_words(Salvaged({"jobs": 2, "leases": 0}, {"jobs": False, "leases": True}))
-    'Of it 2 jobs and 0 benches could be read; others may be lost.'
+    '2 jobs and 0 benches could be read from it; others may be lost.'
     """
     whole = found.whole.get("jobs") and found.whole.get("leases")
     rest = "and no job is missing" if whole else "others may be lost"
     jobs, leases = found.rows.get("jobs", 0), found.rows.get("leases", 0)
     separator = "," if whole else ";"
-    return f"Of it {jobs} jobs and {leases} benches could be read{separator} {rest}."
+    return f"{jobs} jobs and {leases} benches could be read from it{separator} {rest}."
 
 
 def _stamp() -> str:

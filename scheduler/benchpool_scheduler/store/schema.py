@@ -172,8 +172,8 @@ def migrate(connection: sqlite3.Connection) -> None:
     if version > len(MIGRATIONS):
         raise Unavailable(
             f"The database {_file(connection)} has version {version}; this release of benchpool "
-            f"knows up to version {len(MIGRATIONS)}. Nothing of it was touched, and running jobs "
-            "go on: start the newer release, or put a copy from before it in its place.",
+            f"supports up to version {len(MIGRATIONS)}. The database was not changed, and running "
+            "jobs continue. Start the newer release, or replace the database by an older copy.",
             code="store-newer",
             numbers={"version": version, "known": len(MIGRATIONS)},
         )

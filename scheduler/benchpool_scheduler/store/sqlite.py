@@ -213,7 +213,7 @@ def refuse_network_file_system(folder: Path) -> None:
     if kind in NETWORK_FILE_SYSTEMS:
         raise Unavailable(
             f"The state folder {folder} is on a network file system ({kind}), where a database "
-            "can be damaged; choose a folder of a local disk with --state.",
+            "can be damaged. Choose a folder on a local disk with --state.",
             code="store-network",
             numbers={"file_system": kind},
         )

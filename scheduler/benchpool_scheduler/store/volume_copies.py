@@ -62,7 +62,7 @@ class VolumeCopies:
         if found is None or not found.is_dir():
             there = sorted(it.name for it in self.folder.glob(f"*-{KIND}"))
             raise CannotCopy(
-                f"There is no copy {name or 'yet'} in {self.folder}. There are: "
+                f"There is no copy {name or 'yet'} in {self.folder}. Existing copies: "
                 f"{', '.join(there) or 'none'}."
             )
         return found
@@ -95,7 +95,7 @@ def copy_hub(volume: Path, to: VolumeCopies) -> list[str]:
     """Copy the Hub's database while it is in use; return a report. Errors: CannotCopy."""
     database = volume / HUB_DATABASE
     if not database.is_file():
-        raise CannotCopy(f"{database} is not there: the Hub has not made its database yet.")
+        raise CannotCopy(f"{database} does not exist: the Hub has not created its database yet.")
     try:
         with to.new() as folder:
             copies.copy_file(database, folder / HUB_DATABASE)
@@ -107,9 +107,9 @@ def copy_hub(volume: Path, to: VolumeCopies) -> list[str]:
 def restore_hub(volume: Path, copy: Path) -> list[str]:
     """Restore the Hub's database, which must not be in use; return a report. Errors: CannotCopy."""
     source, target = copy / HUB_DATABASE, volume / HUB_DATABASE
-    fault = fault_of(source) if source.is_file() else "it is not there"
+    fault = fault_of(source) if source.is_file() else "it does not exist"
     if fault is not None:
-        raise CannotCopy(f"{source} cannot be used ({fault}): nothing was changed.")
+        raise CannotCopy(f"{source} cannot be used ({fault}). Nothing was changed.")
     now = time.time()
     tokens = hub_tokens.sentences(hub_tokens.read(target, now), hub_tokens.read(source, now))
     new = target.with_name(f".{target.name}.restored")
@@ -122,7 +122,10 @@ def restore_hub(volume: Path, copy: Path) -> list[str]:
         if old.exists():
             old.replace(f"{aside}{suffix}")
     new.replace(target)
-    return [f"{target} was put back" + (f"; what was there is {aside}." if was else "."), *tokens]
+    return [
+        f"{target} was restored" + (f"; the previous file is {aside}." if was else "."),
+        *tokens,
+    ]
 
 
 # ------------------------------------------------------------------ the pool's volume
@@ -179,24 +182,22 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
         services = sweep_files.put_back(copy / served, own / served)
         known = configuration_versions.FOLDER
         versions = configuration_versions.copy_into(copy / known, own / known)
-        wishes = access_requests.put_back(copy / access_requests.FILE, own / access_requests.FILE)
+        requests = access_requests.put_back(copy / access_requests.FILE, own / access_requests.FILE)
         told = subscription_files.put_back(copy, own)
         if (copy / IN_FORCE).is_file() and not (own / IN_FORCE).exists():
             _put_whole(copy / IN_FORCE, own / IN_FORCE)
     except OSError as failed:
-        raise CannotCopy(f"{copy} could not be put back into {volume}: {failed}.") from failed
+        raise CannotCopy(f"{copy} could not be restored to {volume}: {failed}.") from failed
     return [
-        f"Put back into {volume}: {count(contents, 'uploaded file')}, {count(trail.put, 'file')} "
-        f"of the audit trail, {count(past, 'file')} of past jobs, curves of "
-        f"{count(curves, 'job')}, {count(sweeps, 'sweep')}, "
-        f"{count(schedules, 'schedule')}, {count(services, 'service')}, "
-        f"{count(versions, 'version')} of the "
-        f"configuration, {count(wishes, 'request')} to belong to a project, notifications of "
-        f"{count(told, 'user')}. What was there stays.",
+        f"Restored to {volume}: {count(contents, 'uploaded file')}, {count(trail.put, 'file')} of "
+        f"the audit trail, {count(past, 'file')} of past jobs, curves of {count(curves, 'job')}, "
+        f"{count(sweeps, 'sweep')}, {count(schedules, 'schedule')}, {count(services, 'service')}, "
+        f"{count(versions, 'version')} of the configuration, {count(requests, 'access request')}, "
+        f"notification settings of {count(told, 'user')}. Existing files stay.",
         *(
             [
-                f"{count(trail.others, 'file')} of the copy's audit trail do not go together with "
-                f"what is in {own / 'audit'}, which stays: keep the copy."
+                f"{count(trail.others, 'file')} of the copy's audit trail do not match the trail "
+                f"in {own / 'audit'}, which stays. Keep the copy."
             ]
             if trail.others
             else []

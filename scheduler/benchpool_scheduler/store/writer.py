@@ -137,13 +137,13 @@ class Writer:
         """Fail all pending requests and report the end of the thread; runs in the loop."""
         why = str(error) if isinstance(error, Unavailable | sqlite3.Error) else repr(error)
         self._ended = Unavailable(
-            f"The part that writes to {self._path} has ended ({why}), and nothing is accepted "
-            "until the scheduler has been started again, by itself.",
+            f"The writer of {self._path} has stopped ({why}). Nothing is accepted until the "
+            "scheduler has restarted itself.",
             code="store-ended",
         )
         _settle([(done, self._ended) for done in tuple(self._waiting)])
         if self._lost is not None:
-            self._lost(f"the part that writes to {self._path} has ended ({why}).")
+            self._lost(f"the writer of {self._path} has stopped ({why}).")
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         dirty = False
@@ -239,7 +239,8 @@ class Writer:
             )
         self._presence.write_back(connection)
         raise Unavailable(
-            f"the database {self._path} was deleted while it was open, and was written back whole",
+            f"the database {self._path} was deleted while it was open, and was written again in "
+            "full",
             code="store-deleted",
         )
 
@@ -279,8 +280,8 @@ def _settle(answers: list[tuple[asyncio.Future[None], Exception | None]]) -> Non
 
 def _not_copied(error: Exception, target: Path) -> Unavailable:
     return Unavailable(
-        f"The copy {target} could not be written ({error}): nothing was changed; see whether its "
-        "disk has room.",
+        f"The copy {target} could not be written ({error}). Nothing was changed. Check that its "
+        "disk has free space.",
         code="copy-failed",
     )
 
@@ -338,19 +339,19 @@ def _public(error: Exception, path: Path) -> Exception:
     code = _code(error)
     if code == sqlite3.SQLITE_FULL:
         return Unavailable(
-            f"The disk of {path.parent} is full: nothing can be accepted, running jobs go on. "
-            "An administrator has to make room on it; try again then.",
+            f"The disk of {path.parent} is full. Nothing can be accepted; running jobs continue. "
+            "Try again when an administrator has freed space on it.",
             code="store-full",
         )
     if code in DAMAGED:
         told = Unavailable(
-            f"The database {path} is damaged ({error}): the scheduler is started again, and "
-            "reads what can be read of it.",
+            f"The database {path} is damaged ({error}). The scheduler restarts and recovers the "
+            "readable rows.",
             code="store-damaged",
         )
         told.__cause__ = error
         return told
     return Unavailable(
-        f"The database {path} cannot be used ({error}); check the disk and its permissions.",
+        f"The database {path} cannot be used ({error}). Check the disk and its permissions.",
         code="store-failed",
     )

@@ -63,7 +63,7 @@ def test_restored_database_lists_revalidated_tokens(tmp_path: Path) -> None:
     assert 'a1 of susan ("laptop"' in text
     assert "/hub/token" in text
     assert "stays" not in text
-    assert "1 token made since the copy was made is not valid any more" in text
+    assert "1 token made since the copy was made is no longer valid" in text
     assert 'of joe ("newer\\u202e"' in text
     assert "1 user without administrator rights until now is in that role again: susan." in text
     changed(replaced, lambda session: session.delete(orm.User.find(session, "susan")))
@@ -81,7 +81,7 @@ def test_restored_database_without_replaced_one_lists_all_tokens(
     if content is not None:
         lost.write_bytes(content)
     text = said(lost, copy)
-    assert "Which tokens were revoked since the copy was made is not known" in text
+    assert "It is unknown which tokens were revoked since the copy was made" in text
     assert "2 tokens of the copy are valid" in text
     assert "ended" not in text.replace("had ended", "")
 
@@ -96,5 +96,5 @@ def test_restored_volume_lists_revalidated_tokens(tmp_path: Path) -> None:
     copy = copies.newest(kept.folder, volume_copies.KIND)
     assert copy is not None
     first, *rest = volume_copies.restore_hub(volume, copy)
-    assert "was put back" in first
+    assert "was restored" in first
     assert "1 token that had been revoked" in rest[0]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.resources.jobs import SpecWishes, TrainingJobSpec
+from benchpool_scheduler.resources.jobs import SpecRequests, TrainingJobSpec
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, WaitReport
 from benchpool_scheduler.store.records import (
@@ -54,8 +54,8 @@ class CachedJob:
         name: Name of the object. ``spec``: its spec as JSON.
         version: Last known resource version, empty before the object exists.
         revision: Increases with each change here; ``written``: the revision in the API server.
-        suspend: Last reported value of ``spec.suspend``; ``wishes``: likewise of its fields.
-        asked: Fields of ``wishes`` that were changed here and are not yet written to the object.
+        suspend: Last reported value of ``spec.suspend``; ``requests``: likewise of its fields.
+        asked: Fields of ``requests`` that were changed here and are not yet written to the object.
         gone: The object was deleted; nothing is written to it any more.
         edited: Its spec was edited and must be put back; ``refused``: the last such edit.
         told: Last published report of its waiting.
@@ -71,7 +71,7 @@ class CachedJob:
     revision: int = 0
     written: int = 0
     suspend: bool = False
-    wishes: SpecWishes = field(default_factory=SpecWishes)
+    requests: SpecRequests = field(default_factory=SpecRequests)
     asked: tuple[str, ...] = ()
     gone: bool = False
     edited: bool = False
@@ -194,15 +194,15 @@ class StoreCache:
 
     def _check_new(self, job: JobRecord, seen: set[object]) -> None:
         if job.id in self.jobs or job.id in seen:
-            raise Conflict(f"there is a job {job.id} already")
+            raise Conflict(f"job {job.id} already exists")
         key = (job.user, job.key)
         if job.key is not None and (key in seen or (job.user, job.key) in self._keys):
-            raise Conflict(f"{job.user} has a job with the key {job.key!r} already")
+            raise Conflict(f"{job.user} already has a job with the key {job.key!r}")
         seen |= {job.id, key}
 
     def _check_known(self, job: str, seen: set[object]) -> None:
         if job not in self.jobs and job not in seen:
-            raise Conflict(f"there is no job {job}")
+            raise Conflict(f"job {job} does not exist")
 
     def _check_attempt(self, attempt: AttemptRecord, gpus: dict[str, str | None]) -> None:
         known = self.jobs.get(attempt.job)
@@ -217,7 +217,7 @@ class StoreCache:
     ) -> None:
         spawn = (lease.user, lease.server, lease.spawn)
         if lease.id in self.leases or spawn in self._spawns or spawn in seen:
-            raise Conflict(f"there is a lease {lease.id}, or one of this start, already")
+            raise Conflict(f"lease {lease.id} or another lease of this start already exists")
         seen.add(spawn)
         for gpu in lease.gpus:
             self._claim(gpu, lease.id, gpus)

@@ -14,10 +14,10 @@ from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,
     ReasonStatus,
-    SpecWishes,
+    SpecRequests,
+    StopRequestStatus,
     TrainingJobSpec,
     TrainingJobStatus,
-    WishStatus,
     WorkerStatus,
 )
 from benchpool_scheduler.resources.progress import ProgressStatus
@@ -62,7 +62,7 @@ def stored_job(
         started=seconds(status.started),
         ended=seconds(status.ended),
         exit_code=status.exit_code,
-        wish=_read_wish(status.wish),
+        stop_request=_read_stop_request(status.stop_request),
         note=_note(status.note),
         promised=tuple(Place(it.node, it.gpus) for it in status.promised),
         awaits=tuple(_read_awaited(it) for it in status.awaits),
@@ -81,9 +81,9 @@ def stored_job(
     )
 
 
-def wishes_of(job: JobRecord) -> SpecWishes:
+def requests_of(job: JobRecord) -> SpecRequests:
     """Return the requestable fields of a job's object with their accepted values."""
-    return SpecWishes(**accepted_of(job.spec), name=job.name)
+    return SpecRequests(**accepted_of(job.spec), name=job.name)
 
 
 def accepted_of(spec: JobSpec) -> dict[str, Any]:
@@ -111,19 +111,19 @@ def _read_awaited(it: AwaitedStatus) -> Awaited:
     return Awaited(it.job, it.name, outcome, it.tasks)
 
 
-def _read_wish(wish: WishStatus | None) -> StopIntent | None:
-    if wish is None:
+def _read_stop_request(stop: StopRequestStatus | None) -> StopIntent | None:
+    if stop is None:
         return None
     return StopIntent(
-        kind=Intent(wish.kind),
-        at=wish.at.timestamp(),
-        grace_s=wish.grace_s,
-        by=wish.by,
-        for_=wish.for_,
-        text=wish.text,
-        claimant=wish.claimant,
-        held=wish.held,
-        early=wish.early,
+        kind=Intent(stop.kind),
+        at=stop.at.timestamp(),
+        grace_s=stop.grace_s,
+        by=stop.by,
+        for_=stop.for_,
+        text=stop.text,
+        claimant=stop.claimant,
+        held=stop.held,
+        early=stop.early,
     )
 
 

@@ -49,7 +49,7 @@ def refused(fields: Sequence[str]) -> EditRefused:
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     was, stays = ("was", "It stays") if len(names) == 1 else ("were", "They stay")
     text = (
-        f"{listed} {was} changed after the job had been accepted, and put back. {stays} as "
+        f"{listed} {was} changed after the job had been accepted, and restored. {stays} as "
         "accepted; delete the job and create another."
     )
     return EditRefused(text, time.time())

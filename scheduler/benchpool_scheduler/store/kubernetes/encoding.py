@@ -24,8 +24,8 @@ from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,
     ReasonStatus,
+    StopRequestStatus,
     TrainingJobStatus,
-    WishStatus,
     WorkerStatus,
 )
 from benchpool_scheduler.resources.progress import MeasuredStatus, ProgressStatus
@@ -136,7 +136,7 @@ def as_status(
         started=when(job.started),
         ended=when(job.ended),
         exit_code=job.exit_code,
-        wish=_wish(job.wish),
+        stop_request=_stop_request(job.stop_request),
         note=_reason(job.note),
         promised=tuple(PlaceStatus(it.node, it.gpus) for it in job.promised),
         awaits=tuple(_awaited(it) for it in job.awaits),
@@ -262,19 +262,19 @@ def _estimate(told: WaitReport) -> EstimatedStartStatus | None:
     return EstimatedStartStatus(when(told.earliest), when(told.likely), when(told.latest))
 
 
-def _wish(wish: StopIntent | None) -> WishStatus | None:
-    if wish is None:
+def _stop_request(stop: StopIntent | None) -> StopRequestStatus | None:
+    if stop is None:
         return None
-    return WishStatus(
-        kind=wish.kind.value,
-        at=moment(wish.at),
-        grace_s=wish.grace_s,
-        by=wish.by,
-        for_=_clip(wish.for_, SHORT),
-        text=_clip(wish.text, TEXT),
-        claimant=wish.claimant,
-        held=wish.held,
-        early=wish.early,
+    return StopRequestStatus(
+        kind=stop.kind.value,
+        at=moment(stop.at),
+        grace_s=stop.grace_s,
+        by=stop.by,
+        for_=_clip(stop.for_, SHORT),
+        text=_clip(stop.text, TEXT),
+        claimant=stop.claimant,
+        held=stop.held,
+        early=stop.early,
     )
 
 

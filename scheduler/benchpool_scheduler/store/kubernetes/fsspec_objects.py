@@ -169,7 +169,7 @@ def _told(url: str) -> Any:
         raise
     except OSError as failed:
         raise Unavailable(
-            f"Uploaded files cannot be kept in {url} ({failed}); check that it is there, has room "
-            "and lets benchpool write.",
+            f"Uploaded files cannot be stored in {url} ({failed}). Check that it exists, has free "
+            "space and is writable for benchpool.",
             code="objects-failed",
         ) from failed

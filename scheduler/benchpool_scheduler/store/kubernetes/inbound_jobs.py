@@ -2,8 +2,8 @@
 
 A job that was created in Kubernetes is reported once, with the ID that follows from its UID. While
 it is refused, it is reported again after each edit. For an accepted job, only its deletion and
-changes of ``suspend`` and the ``SpecWishes`` are reported. Changes made while no scheduler ran are
-reported at the start.
+changes of ``suspend`` and the ``SpecRequests`` are reported. Changes made while no scheduler ran
+are reported at the start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.contract.kubernetes import ACCEPTED
 from benchpool_scheduler.resources.declaring import ObjectMeta
-from benchpool_scheduler.resources.jobs import SpecWishes, TrainingJobSpec, TrainingJobStatus
+from benchpool_scheduler.resources.jobs import SpecRequests, TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import as_submission
 from benchpool_scheduler.store.inbound import (
     FieldWritten,
@@ -36,7 +36,7 @@ from benchpool_scheduler.store.records import Note
 
 NO_USER = Note(
     "no-user",
-    "spec.user is missing: a job runs in the name of a user whom the Hub knows.",
+    "spec.user is missing: a job runs in the name of a user of the Hub.",
     "Set spec.user and apply it again.",
 )
 
@@ -44,14 +44,15 @@ NO_USER = Note(
 NO_BUNDLE = Note(
     "missing-objects",
     "spec.bundle names no list of files that its user has uploaded.",
-    "Upload it with benchpool, or leave bundle out and list the files in spec.files.",
+    "Upload it with benchpool, or omit bundle and list the files in spec.files.",
 )
 
 
 NOT_BY_HAND = Note(
     "invalid-input",
     "spec.environment is written by the scheduler, for jobs that come in through its API.",
-    "Write variables into spec.env, which whoever may read jobs reads, or use `benchpool submit`.",
+    "Write variables into spec.env, which is visible to all who may read jobs, or use `benchpool "
+    "submit`.",
 )
 
 
@@ -107,7 +108,7 @@ class OfferedJob:
     generation: int
     spec: bytes
     suspend: bool
-    wishes: SpecWishes
+    requests: SpecRequests
     created: float
 
 
@@ -120,7 +121,7 @@ class KeptJob(Struct, frozen=True):
     version: str
     generation: int
     suspend: bool
-    wishes: SpecWishes
+    requests: SpecRequests
     epoch: int
     revision: int
     refused: bool
@@ -143,7 +144,7 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
     if about.deletion_timestamp is not None:
         return None
     suspend = msgspec.json.decode(read.spec, type=_Suspend).suspend
-    wishes = msgspec.json.decode(read.spec, type=SpecWishes)
+    requests = msgspec.json.decode(read.spec, type=SpecRequests)
     offer = None
     if not read.accepted and not read.refused:
         offer = OfferedJob(
@@ -154,7 +155,7 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
             about.generation or 0,
             bytes(read.spec),
             suspend,
-            wishes,
+            requests,
             read.created,
         )
     return KeptJob(
@@ -164,7 +165,7 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
         about.resource_version or "",
         about.generation or 0,
         suspend,
-        wishes,
+        requests,
         read.status.epoch,
         read.status.revision,
         read.refused,
@@ -188,7 +189,7 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
         revision=max(1, it.revision),
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        wishes=msgspec.structs.replace(it.wishes, **accepted_of(stored.job.spec)),
+        requests=msgspec.structs.replace(it.requests, **accepted_of(stored.job.spec)),
         announced=stored.job.state if read.status.state is not None else None,
     )
 
@@ -209,8 +210,8 @@ def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -
             cached.suspend = it.suspend
             cached.revision += 1
             yield SuspendWritten(it.id, it.suspend)
-        was, cached.wishes = asdict(cached.wishes), it.wishes
-        for field, value in asdict(it.wishes).items():
+        was, cached.requests = asdict(cached.requests), it.requests
+        for field, value in asdict(it.requests).items():
             if value != was[field]:
                 yield FieldWritten(it.id, field, value)
         return

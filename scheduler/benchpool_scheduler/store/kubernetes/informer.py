@@ -25,9 +25,9 @@ async def wait_until_listed(what: str, changes: AsyncIterator[Change[T]], namesp
                 return
     except KubeFailure as failed:
         raise Unavailable(
-            f"The {what} of {namespace} cannot be read: the API server says {failed}; "
-            "check that benchpool's definitions are installed and that its account may list "
-            "and watch them.",
+            f"The {what} of {namespace} cannot be read. The API server reports: {failed}. Check "
+            "that benchpool's definitions are installed and that its account may list and watch "
+            "them.",
             code="kubernetes-refuses",
         ) from failed
 
@@ -45,6 +45,6 @@ async def follow(
                     if not isinstance(change, Listed):
                         take_in(change.item, isinstance(change, Vanished))
         except KubeFailure as failed:
-            log.error("what people apply is not heard, which is tried again: %s", failed)
+            log.error("watch of applied objects failed, retrying: %s", failed)
             await asyncio.sleep(DEAF_S)
         changes = reflector.changes()

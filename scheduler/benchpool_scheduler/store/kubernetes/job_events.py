@@ -94,8 +94,8 @@ def said_of(stored: StoredJob) -> str:
     if job.state in (JobState.STARTING, JobState.RUNNING) and newest is not None:
         nodes = ", ".join(dict.fromkeys(it.node for it in newest.live_workers))
         return f"Attempt {newest.attempt} on {nodes}." if nodes else f"Attempt {newest.attempt}."
-    if job.state is JobState.PAUSING and job.wish is not None and job.wish.text:
-        return job.wish.text
+    if job.state is JobState.PAUSING and job.stop_request is not None and job.stop_request.text:
+        return job.stop_request.text
     if job.note is not None:
         return job.note.text
     return f"In project {job.project}."
@@ -137,5 +137,5 @@ class JobEvents:
             try:
                 await self._connection.create(EVENTS, body, namespace=self._namespace)
             except (KubeFailure, Unavailable) as failed:
-                log.warning("an event of a job is not posted: %s", failed)
+                log.warning("event of a job not posted: %s", failed)
             await asyncio.sleep(time.monotonic() - begun)

@@ -90,7 +90,7 @@ class ObjectWatch:
         """Fill an accepted job from its offer; report later changes as if they came now."""
         cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
         cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
-        cached.wishes = offer.wishes
+        cached.requests = offer.requests
         now = self.jobs.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             cached.gone = True
@@ -131,7 +131,8 @@ class ObjectWatch:
             self._inbox.tell(inbound_jobs.forget(it, cached, self._inbox.offers))
         elif it.epoch > self._epoch:
             raise NotLeading(
-                f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
+                f"Leader {it.epoch} has written a job; this replica is no longer leader "
+                f"{self._epoch}."
             )
         else:
             self._hear(it, cached)

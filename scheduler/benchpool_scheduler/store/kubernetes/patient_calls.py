@@ -43,7 +43,7 @@ class PatientCalls:
                 tries += 1
                 if tries == 1:
                     self._troubled += 1
-                log.warning("what was decided cannot be written yet: %s", failed)
+                log.warning("decisions cannot be written yet: %s", failed)
                 self._report(_sentence(failed))
                 await asyncio.sleep(random.uniform(0.1, min(LONGEST_WAIT_S, 0.2 * 2**tries)))  # noqa: S311
             else:
@@ -78,8 +78,7 @@ async def for_all(work: Callable[[T], Coroutine[Any, Any, None]], items: Sequenc
 def _sentence(failed: Unavailable | KubeFailure) -> str:
     if isinstance(failed, KubeFailure):
         return (
-            f"What was decided cannot be written: the API server says {failed.text or failed}; "
-            "check the rights of benchpool's account and that its definitions are those of this "
-            "release."
+            f"Decisions cannot be written. The API server reports: {failed.text or failed}. Check "
+            "the rights of benchpool's account and that its definitions are those of this release."
         )
-    return f"Nothing is accepted or started at the moment, running jobs go on: {failed}"
+    return f"Nothing is accepted or started at the moment; running jobs continue: {failed}"

@@ -11,7 +11,8 @@ between, and the object is read back:
   repeated on the present version. Edits of accepted fields are put back first (``edits``), so that
   a status always describes the spec beside it.
 
-Fields of ``SpecWishes`` that were changed here, not at the object, are written into its spec first.
+Fields of ``SpecRequests`` that were changed here, not at the object, are written into its spec
+first.
 
 While the API server is unreachable, writes are retried forever, and ``report`` is called. A commit
 that has begun is finished, or the process ends.
@@ -43,10 +44,10 @@ from benchpool_scheduler.kube import (
     Precondition,
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
-from benchpool_scheduler.resources.jobs import TRAINING_JOBS, SpecWishes
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS, SpecRequests
 from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
-from benchpool_scheduler.store.kubernetes.decoding import wishes_of
+from benchpool_scheduler.store.kubernetes.decoding import requests_of
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, as_status, without_history
 from benchpool_scheduler.store.kubernetes.job_events import JobEvents
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
@@ -62,8 +63,10 @@ log = logging.getLogger(__name__)
 
 JOBS = TRAINING_JOBS.kind
 
-SAID_AS = dict(zip(SpecWishes.__struct_fields__, SpecWishes.__struct_encode_fields__, strict=True))
-"""JSON names of the fields of ``SpecWishes``."""
+SAID_AS = dict(
+    zip(SpecRequests.__struct_fields__, SpecRequests.__struct_encode_fields__, strict=True)
+)
+"""JSON names of the fields of ``SpecRequests``."""
 
 
 class _Stamp(Struct, frozen=True):
@@ -161,12 +164,12 @@ class ResourceWriter:
             try:
                 await self._put(cached, without_history(cached.stored), revision)
             except KubeInvalid:
-                log.exception("job %s cannot be written; a restart will not know it", cached.name)
+                log.exception("job %s cannot be written and will be lost at a restart", cached.name)
                 cached.written = max(cached.written, revision)
 
     async def _ask(self, cached: CachedJob, revision: int) -> None:
         """Write the fields that were changed here into the spec; other requests in it stay."""
-        now = wishes_of(cached.stored.job)
+        now = requests_of(cached.stored.job)
         asked = {name: getattr(now, name) for name in cached.asked}
         said = {SAID_AS[name]: value for name, value in asked.items()}
         change = {"metadata": {"resourceVersion": cached.version}, "spec": said}
@@ -179,11 +182,11 @@ class ResourceWriter:
         except KubeConflict:
             await self._look_again(cached, revision)
         except (KubeInvalid, KubeForbidden) as refused:
-            log.error("the object of job %s cannot say %s: %s", cached.name, asked, refused.text)
+            log.error("the object of job %s cannot show %s: %s", cached.name, asked, refused.text)
             cached.asked = ()
         else:
             cached.asked = ()
-            cached.wishes = replace(cached.wishes, **asked)
+            cached.requests = replace(cached.requests, **asked)
             cached.version = answer.metadata.resource_version or ""
             cached.generation = max(cached.generation, answer.metadata.generation or 0)
 
@@ -232,22 +235,24 @@ class ResourceWriter:
         stamp = found.status
         if stamp.epoch > self._epoch:
             raise NotLeading(
-                f"Job {cached.name} was written by leader {stamp.epoch}; this one is leader "
-                f"{self._epoch} no more and ends."
+                f"Job {cached.name} was written by leader {stamp.epoch}; this replica is no "
+                f"longer leader {self._epoch} and exits."
             )
         cached.version = found.metadata.resource_version or ""
         if cached.asked:
-            now = msgspec.json.decode(found.spec, type=SpecWishes)
+            now = msgspec.json.decode(found.spec, type=SpecRequests)
             # A value that another client wrote meanwhile is newer; the watch reports it.
             cached.asked = tuple(
-                name for name in cached.asked if getattr(now, name) == getattr(cached.wishes, name)
+                name
+                for name in cached.asked
+                if getattr(now, name) == getattr(cached.requests, name)
             )
         if cached.edited or (found.metadata.generation or 0) != cached.generation:
             await self._put_back(cached, found)
         if (stamp.epoch, stamp.revision) == (self._epoch, revision):
             cached.written = max(cached.written, revision)
         elif stamp.revision > cached.written:
-            log.warning("job %s was written by leader %s; written anew", cached.name, stamp.epoch)
+            log.warning("job %s was written by leader %s; written again", cached.name, stamp.epoch)
 
     async def _put_back(self, cached: CachedJob, found: _Found) -> None:
         about, fields = found.metadata, edits.changed(cached.spec, bytes(found.spec))
@@ -260,7 +265,7 @@ class ResourceWriter:
             except (KubeNotFound, KubeConflict):
                 return  # read again by the next try
             except (KubeInvalid, KubeForbidden) as failed:
-                log.error("the edit of job %s cannot be put back: %s", cached.name, failed.text)
+                log.error("the edit of job %s cannot be reverted: %s", cached.name, failed.text)
             else:
                 cached.refused = edits.refused(fields)
                 log.warning("job %s: %s", cached.name, cached.refused.text)
@@ -282,7 +287,7 @@ class ResourceWriter:
                 )
             except (KubeInvalid, KubeForbidden) as refused:
                 raise InvalidInput(
-                    f"The API server does not take the job: {refused.text}", code="not-taken"
+                    f"The API server rejects the job: {refused.text}", code="not-taken"
                 ) from refused
             cached.uid = made.metadata.uid or ""
             cached.version = made.metadata.resource_version or ""

@@ -33,7 +33,7 @@ from benchpool_scheduler.resources.submissions import (
 from benchpool_scheduler.store.inbound import Written
 from benchpool_scheduler.store.kubernetes import lease_objects, usage
 from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache, WriteSet
-from benchpool_scheduler.store.kubernetes.decoding import wishes_of
+from benchpool_scheduler.store.kubernetes.decoding import requests_of
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.encoding import (
     WaitReport,
@@ -143,7 +143,7 @@ class KubernetesStore:
         if isinstance(failed, NotLeading):
             self._lost(failed)
         elif failed is not None:
-            log.error("a part of the store ended", exc_info=failed)
+            log.error("background task of the store exited", exc_info=failed)
 
     # ------------------------------------------------------------------ commits
 
@@ -229,7 +229,7 @@ class KubernetesStore:
             bundle = await self._uploads.bundle(submission.files)
         environment = await self._uploads.keep_environment(job.id, submission.env)
         spec = as_spec(submission, job.user, job.name, job.project, bundle, environment)
-        cached.spec, cached.wishes = msgspec.json.encode(spec), wishes_of(job)
+        cached.spec, cached.requests = msgspec.json.encode(spec), requests_of(job)
         about = metadata_of(job)
         await self.writer.create(cached, envelope(JOBS, about, spec=msgspec.Raw(cached.spec)))
 

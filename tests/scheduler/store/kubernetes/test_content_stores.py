@@ -56,7 +56,7 @@ def test_uploader_is_known_for_any_user_name(objects: FsspecObjects, user: str) 
 def test_unwritable_object_store_is_reported(tmp_path: Path) -> None:
     (tmp_path / "objects").write_text("a file, no folder")
     objects = FsspecObjects(f"file://{tmp_path}/objects")
-    with pytest.raises(Unavailable, match="check that it is there"):
+    with pytest.raises(Unavailable, match="Check that it exists"):
         objects.mark(SHA256, "susan")
 
 

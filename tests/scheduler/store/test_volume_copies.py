@@ -76,7 +76,7 @@ def test_damaged_copy_is_not_restored(tmp_path: Path, capsys: pytest.CaptureFixt
     (copy,) = (copies / "hub").iterdir()
     (copy / "jupyterhub.sqlite").write_bytes(b"nothing of the kind")
     assert run("restore", "hub", volume, copies) == 1
-    assert "nothing was changed" in capsys.readouterr().err
+    assert "Nothing was changed" in capsys.readouterr().err
     assert users(volume / "jupyterhub.sqlite") == ["joe"]
 
 

@@ -123,7 +123,7 @@ async def test_database_of_newer_release_is_rejected(tmp_path: Path) -> None:
     await first.close()
     with sqlite3.connect(tmp_path / "pool.sqlite") as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(Unavailable, match="has version 99; this release of benchpool knows up to"):
+    with pytest.raises(Unavailable, match="has version 99; this release of benchpool supports"):
         await SqliteStore(tmp_path).open()
 
 
@@ -135,7 +135,7 @@ async def test_full_disk_rejects_commits_until_space_returns(store: SqliteStore)
 
     # A transaction cannot change the limit, so the writer's connection sets it beforehand.
     await store.writer.run(limit(1))
-    with pytest.raises(Unavailable, match=r"is full: nothing can be accepted") as caught:
+    with pytest.raises(Unavailable, match=r"is full\. Nothing can be accepted") as caught:
         await store.commit(AddJob(job("two"), b"x" * 1_000_000))
     assert caught.value.code == "store-full"
     assert store.submission(job("one").id) == b"{}"
@@ -189,9 +189,9 @@ async def test_saved_job_replaces_earlier_record(store: SqliteStore, tmp_path: P
         ((3, 36, 0), False, "too old"),
         ((3, 40, 1), True, "single writer"),
         ((3, 51, 2), True, "single writer"),
-        ((3, 51, 3), True, "no known fault"),
+        ((3, 51, 3), True, "no known bug"),
         ((3, 52, 0), True, "single writer"),
-        ((3, 53, 0), True, "no known fault"),
+        ((3, 53, 0), True, "no known bug"),
     ],
 )
 def test_sqlite_verdict_depends_on_version(

@@ -78,7 +78,7 @@ NOTES = st.builds(
     remedy=TEXT,
     numbers=st.dictionaries(WORD, maybe(st.integers(-9, 9) | TEXT), max_size=3),
 )
-WISHES = st.builds(
+STOP_REQUESTS = st.builds(
     StopIntent,
     kind=st.sampled_from(Intent),
     at=TIMES,
@@ -200,7 +200,7 @@ RECORDS = st.builds(
     started=maybe(TIMES),
     ended=maybe(TIMES),
     exit_code=maybe(st.integers(0, 255)),
-    wish=maybe(WISHES),
+    stop_request=maybe(STOP_REQUESTS),
     note=maybe(NOTES),
     promised=st.lists(PLACES, max_size=2).map(tuple),
     progress=maybe(PROGRESS),
@@ -272,7 +272,7 @@ def test_example_jobs_cover_every_record_field() -> None:
         (WorkerRecord, WORKERS),
         (AttemptRecord, ATTEMPTS),
         (PreemptionRecord, PREEMPTIONS),
-        (StopIntent, WISHES),
+        (StopIntent, STOP_REQUESTS),
         (Note, NOTES),
         (Place, PLACES),
         (JobProgress, PROGRESS),
@@ -358,8 +358,8 @@ def test_worker_start_is_runtime_fact_unlike_worker_end() -> None:
     before = image(starting, waiting)
     assert without_runtime_facts(image(runs, running, 5.0)) == without_runtime_facts(before)
     assert without_runtime_facts(image(runs, ended, 5.0)) != without_runtime_facts(before)
-    wish = msgspec.structs.replace(runs, wish=StopIntent(Intent.PAUSE, 7.0))
-    assert without_runtime_facts(image(wish, running, 5.0)) != without_runtime_facts(before)
+    stop_request = msgspec.structs.replace(runs, stop_request=StopIntent(Intent.PAUSE, 7.0))
+    assert without_runtime_facts(image(stop_request, running, 5.0)) != without_runtime_facts(before)
 
 
 def test_conditions_follow_job_state_and_show_reason_once() -> None:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
 MakeStore = Callable[..., KubernetesStore]
 PUT_BACK = (
-    "spec.cpus was changed after the job had been accepted, and put back. It stays as accepted; "
+    "spec.cpus was changed after the job had been accepted, and restored. It stays as accepted; "
     "delete the job and create another."
 )
 

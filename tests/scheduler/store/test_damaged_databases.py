@@ -172,7 +172,7 @@ async def test_newer_database_is_rejected_with_remedy(state: Path) -> None:
     with pytest.raises(Unavailable) as refused:
         await SqliteStore(state / "scheduler").open()
     assert refused.value.code == "store-newer"
-    for words in (str(database(state)), "version 99", "start the newer release"):
+    for words in (str(database(state)), "version 99", "Start the newer release"):
         assert words in refused.value.message
 
 

@@ -187,7 +187,7 @@ async def test_commit_waits_and_reports_api_server_outage(
     await until_async(lambda: said)
     assert not commit.done()
     assert said[0] is not None
-    assert "running jobs go on" in said[0]
+    assert "running jobs continue" in said[0]
     commit.cancel()  # the waiting caller is cancelled; the started write finishes
     with contextlib.suppress(asyncio.CancelledError):
         await commit

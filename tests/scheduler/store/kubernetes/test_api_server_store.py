@@ -233,7 +233,7 @@ async def test_idempotency_keys_and_ids_are_unique(make_store: MakeStore) -> Non
     with pytest.raises(Conflict, match="key 'k'"):
         await store.commit(add(job(key="k")))
     await store.commit(add(job(key="k", user="joe")))
-    with pytest.raises(Conflict, match="there is no job"):
+    with pytest.raises(Conflict, match="does not exist"):
         await store.commit(SaveJob(job()))
 
 
@@ -243,7 +243,7 @@ async def test_job_rejected_by_api_server_is_not_stored(
     store = make_store()
     await store.open()
     bad = JobSubmission(entry=ScriptEntry("a.py"), min_workers=2)
-    with pytest.raises(InvalidInput, match="minWorkers is more than workers"):
+    with pytest.raises(InvalidInput, match="minWorkers is greater than workers"):
         await store.commit(AddJob(job(key="k"), msgspec.json.encode(bad)))
     await store.commit(add(job(key="k")))
 
@@ -392,7 +392,9 @@ async def test_stop_request_is_written_before_commit_returns(
     await store.commit(add(record))
     record, run = started(record, "node-a/0")
     await store.commit(SaveJob(record), SaveAttempt(run))
-    wish = StopIntent(Intent.PREEMPT, T + 3, 30.0, for_="speech/big", text="Paused for speech/big.")
-    await store.commit(SaveJob(replace(record, state=JobState.PAUSING, wish=wish)))
+    stop_request = StopIntent(
+        Intent.PREEMPT, T + 3, 30.0, for_="speech/big", text="Paused for speech/big."
+    )
+    await store.commit(SaveJob(replace(record, state=JobState.PAUSING, stop_request=stop_request)))
     status = await status_of(connection, namespace, record.id)
     assert status["wish"]["for"] == "speech/big"

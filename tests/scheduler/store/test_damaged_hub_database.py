@@ -129,6 +129,6 @@ def test_unreadable_database_without_copy_is_moved_away(database: Path) -> None:
     database.write_bytes(b"no database " * 5000)
     sentence = hub_database.mend(database)
     assert sentence is not None
-    assert "Nothing of it could be read" in sentence
+    assert "Nothing could be read from it" in sentence
     assert not database.exists()
     opens(database)
