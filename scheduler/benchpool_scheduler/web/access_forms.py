@@ -35,7 +35,7 @@ Act = Callable[[Caller, Any], Awaitable[object]]
 class AccessRow:
     """One access request as the page shows it."""
 
-    wish: AccessRequest
+    request: AccessRequest
     at: Moment
 
 
@@ -54,7 +54,9 @@ async def access_view(pool: Pool, caller: Caller, now: datetime) -> AccessView:
     """Return the access requests for a reader, and the projects that the reader may request."""
     found = [AccessRow(one, moment(one.at, now)) for one in await pool.access.requests(caller)]
     configuration = pool.observed.now.configuration
-    personal = {str(one.name) for one in configuration.projects if one.each is not None}
+    personal = {
+        str(one.name) for one in configuration.projects if one.personal_projects is not None
+    }
     could = [
         str(one.name)
         for one in configuration.projects
@@ -64,22 +66,22 @@ async def access_view(pool: Pool, caller: Caller, now: datetime) -> AccessView:
         and not belongs_to(caller, one.name, configuration)
     ]
     return AccessView(
-        open=tuple(row for row in found if row.wish.decides),
-        own=tuple(row for row in found if row.wish.user == caller.name),
+        open=tuple(row for row in found if row.request.decides),
+        own=tuple(row for row in found if row.request.user == caller.name),
         projects=() if caller.admin or caller.kind != "user" else tuple(could),
     )
 
 
 class AccessHandler(FormHandler):
-    """``POST <prefix>access/<wish>`` with the page's XSRF token."""
+    """``POST <prefix>access/<request>`` with the page's XSRF token."""
 
     PAGE = "#access"
 
-    async def post(self, wish: str) -> None:
+    async def post(self, request: str) -> None:
         """Run the operation, then redirect to the section."""
         caller = await self.reader()
         self.refuse_forged()
-        (operation, type_), pool = VERBS[wish], self.site.pool
+        (operation, type_), pool = VERBS[request], self.site.pool
         names = type_.__struct_fields__
         texts = {name: " ".join(self.get_body_argument(name, "").split()) for name in names}
         body = decoding.query({name: [text] for name, text in texts.items() if text}, type_)
@@ -89,7 +91,7 @@ class AccessHandler(FormHandler):
             "decline": pool.access.decline,
         }
         try:
-            after = await act[wish](caller, body)
+            after = await act[request](caller, body)
         except BenchpoolError as error:
             audit.note(pool, operation, caller, self, error)
             raise

@@ -83,14 +83,14 @@ class ActionHandler(FormHandler):
         reason = " ".join(self.get_body_argument("reason", "").split())
         if len(reason) > MOST_REASON:
             raise InvalidInput(
-                f"The reason has {len(reason)} characters, at most {MOST_REASON} are kept: "
-                "say it shorter.",
+                f"The reason has {len(reason)} characters, at most {MOST_REASON} are "
+                "allowed. Shorten it.",
                 field="reason",
                 numbers={"length": len(reason), "limit": MOST_REASON},
             )
         if not reason and job.user != caller.name:
             raise InvalidInput(
-                f"This job is {job.user}'s: give a short reason for {job.user} to read.",
+                f"This job belongs to {job.user}. Give a short reason for {job.user} to read.",
                 field="reason",
             )
         return reason or None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import AskedBack, BuildQuota, Gpu, InLine, Lease, Quota
+from benchpool_scheduler.contract import BuildQuota, Gpu, InLine, Lease, Quota, ReclaimRequest
 from benchpool_scheduler.phrases import count, ordinal, start_range
 from benchpool_scheduler.web.pool_view import gpu_places, server_name
 from benchpool_scheduler.web.words import Moment, moment, optional_moment
@@ -23,7 +23,7 @@ class HeldRow:
     active: Moment | None = None
     idle: bool = False
     lease: str = ""
-    asked: AskedBack | None = None
+    asked: ReclaimRequest | None = None
     asked_at: Moment | None = None
 
 
@@ -96,8 +96,10 @@ def _bench(
                 number=len(lease.gpus),
                 since=moment(lease.since, now),
                 lease=lease.id,
-                asked=lease.asked_back,
-                asked_at=optional_moment(lease.asked_back.at if lease.asked_back else None, now),
+                asked=lease.reclaim_request,
+                asked_at=optional_moment(
+                    lease.reclaim_request.at if lease.reclaim_request else None, now
+                ),
                 active=optional_moment(lease.last_active, now),
                 idle=any(gpu.uuid in lease.gpus for gpu in gpus if gpu.idle_since is not None),
             )

@@ -104,9 +104,8 @@ def _around_note(first: Sent, second: Sent) -> str:
     unknown = [it.detail.job.id[:8] for it in (first, second) if it.environment is None]
     if unknown:
         return (
-            f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no {NAME} here: runs of "
-            "cells and notebooks write one beside their results, and it is here as long as they "
-            "are kept in the pool."
+            f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no {NAME} in the pool. "
+            "Runs of cells and notebooks write it with their results, and it is deleted with them."
         )
     return "The same Python, packages, driver, image, commit, modules, data and seeds."
 
@@ -151,7 +150,7 @@ def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
         "Ran": run_time(detail.attempts, now) or "–",
         "Attempts": str(job.attempt),
         "Pauses": str(len(detail.pauses)),
-        "Progress, last said": " ".join(part for part in (done, said) if part) or "–",
+        "Last progress": " ".join(part for part in (done, said) if part) or "–",
     }
 
 

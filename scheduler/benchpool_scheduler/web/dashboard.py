@@ -138,7 +138,7 @@ def line_sentence(status: Status) -> str:
 
 def health_sentence(health: Health) -> str:
     """Return the scheduler's own state in one line."""
-    state = "well" if health.ok else count(len(health.problems), "problem")
+    state = "healthy" if health.ok else count(len(health.problems), "problem")
     return (
         f"Scheduler: {state}; last pass took {health.last_pass_ms:.1f} ms, {health.passes} so far"
     )

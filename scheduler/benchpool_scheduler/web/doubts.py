@@ -81,9 +81,9 @@ def doubts_view(doubts: SafeModeIssues, known: SafeMode, now: datetime) -> Doubt
     ]
     waits = ""
     if known.lost is not None:
-        waits = "Nothing new starts until you go on."
+        waits = "Nothing new starts until you press Go on."
     elif known.hub is not None:
-        waits = "That the Hub's database lost something is shown until you go on."
+        waits = "The Hub's database lost data. This warning stays until you press Go on."
     return DoubtsView((*running, *unread), waits)
 
 
@@ -95,7 +95,7 @@ class DoubtHandler(FormHandler):
     async def post(self, decision: str) -> None:
         """Apply the decision, then redirect. Errors: Forbidden, NotFound, Refused, Unavailable."""
         caller = await self.reader()
-        rights.require_admin(caller, "decide about what is not known")
+        rights.require_admin(caller, "decide about unknown jobs and records")
         self.refuse_forged()
         pool, operation = self.site.pool, Operations.adopt
         named = self.get_body_argument("id", "")

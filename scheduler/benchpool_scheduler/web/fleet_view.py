@@ -146,7 +146,7 @@ def now_view(status: Status, uses: Iterable[GpuUse]) -> NowView:
 
 def _why_none(status: Status) -> str:
     held = sum(status.counts.get(state, 0) for state in HELD_STATES)
-    return "What held GPUs do is not measured." if held else "No GPU is held."
+    return "The activity of held GPUs is not measured." if held else "No GPU is held."
 
 
 HELD_STATES = frozenset(
@@ -242,9 +242,9 @@ def computed(day: DayOfUse) -> tuple[str, str]:
     """Return the computing share of the held time with its label, or why it is unknown."""
     part = computed_part(day.total.gpu_h)
     if part is not None:
-        return phrases.share(part), "of the time that GPUs were held and measured, they computed"
+        return phrases.share(part), "of held and measured GPU time was computing"
     held = any(day.total.gpu_h.get(one, 0.0) > 0 for one in HELD)
-    return "", "What held GPUs did was not measured." if held else "No GPU was held."
+    return "", "The activity of held GPUs was not measured." if held else "No GPU was held."
 
 
 def grid_view(grid: HourGrid, gpus: Sequence[GpuUse], now: datetime) -> GridView:

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.accounting.classes import WASTED, computed_part
-from benchpool_scheduler.contract import AskedBack, Gpu, Job, Lease, ProjectQuota
+from benchpool_scheduler.contract import Gpu, Job, Lease, ProjectQuota, ReclaimRequest
 from benchpool_scheduler.contract.gpu_use import GpuUse
 from benchpool_scheduler.contract.idle_benches import BenchIdleness, BenchStep
 from benchpool_scheduler.contract.use import UseClass, UseRow
@@ -21,7 +21,7 @@ from benchpool_scheduler.web.words import Moment, moment, optional_moment
 RULES: Mapping[str, str] = {
     "R3": "a bench needs it",
     "R15": "owed to a project below its share",
-    "R18": "moved, to make room",
+    "R18": "moved to make room",
 }
 """Reason for a preemption, by its rule."""
 
@@ -66,7 +66,7 @@ SORTS: Mapping[str, tuple[str, Callable[[WasteRow], tuple[object, ...]]]] = {
     "waste": ("Waste, 7 d", lambda row: (-row.waste_h, row.name)),
     "held": ("Held, 7 d", lambda row: (-row.held_h, row.name)),
     "waiting": ("Waiting", lambda row: (-row.waiting, row.name)),
-    "over": ("Borrows", lambda row: (-row.over, row.name)),
+    "over": ("Over quota", lambda row: (-row.over, row.name)),
     "name": ("Project", lambda row: (row.name,)),
 }
 """Sort keys of the rows, with their titles."""
@@ -167,11 +167,11 @@ def starved_view(
     borrowers = [f"{one.name} ({_over(one)})" for one in own if _over(one)]
     rows = tuple(_starved(own, waiting, now))
     if not rows:
-        text = "No project has jobs that wait while it holds less than its quota."
+        text = "No project waits while it holds less than its quota."
     elif not borrowers:
-        text = "Nobody borrows, and yet jobs wait in projects that hold less than their quota."
+        text = "No project is over quota, but jobs wait in projects below their quota."
     else:
-        text = f"GPUs beyond a quota: {', '.join(borrowers)}. Meanwhile these wait below theirs."
+        text = f"GPUs over quota: {', '.join(borrowers)}. These projects wait below their quota:"
     return StarvedView(text, rows)
 
 
@@ -189,7 +189,7 @@ def _starved(
             waiting=len(jobs),
             job=first,
             since=moment(first.in_line_since or first.submitted, now),
-            reason=first.reason.text if first.reason else "The next pass will say why it waits.",
+            reason=first.reason.text if first.reason else "The next pass will set the reason.",
         )
 
 
@@ -214,7 +214,7 @@ class IdleBenchRow:
     seen: Moment | None
     gpu_h: str
     lease: str
-    asked: AskedBack | None
+    asked: ReclaimRequest | None
     asked_at: Moment | None
 
 
@@ -247,8 +247,10 @@ def idle_benches(
             seen=optional_moment(lease.last_active, now),
             gpu_h=phrases.gpu_hours((now - since).total_seconds() / 3600 * len(lease.gpus)),
             lease=lease.id,
-            asked=lease.asked_back,
-            asked_at=optional_moment(lease.asked_back.at if lease.asked_back else None, now),
+            asked=lease.reclaim_request,
+            asked_at=optional_moment(
+                lease.reclaim_request.at if lease.reclaim_request else None, now
+            ),
         )
         for since, lease in sorted(found, key=lambda it: (it[0], it[1].user))
     ]
@@ -288,7 +290,7 @@ def paid_rows(found: Sequence[PreemptionCost], now: datetime) -> Sequence[PaidRo
             at=moment(datetime.fromtimestamp(one.at, UTC), now),
             why=RULES.get(one.rule, ""),
             lost=_lost(one),
-            then=f"goes on at {one.resumed_on}" if one.resumed_on else "waits",
+            then=f"resumed on {one.resumed_on}" if one.resumed_on else "waits",
         )
         for one in found
     ]

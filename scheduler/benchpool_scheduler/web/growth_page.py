@@ -38,7 +38,7 @@ class GrowthHandler(PageHandler):
     async def get(self) -> None:
         """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
-        rights.require_admin(caller, "ask what more GPUs would change")
+        rights.require_admin(caller, "simulate more GPUs")
         gpus = bench_reserve.guaranteed_gpus(self.site.pool.observed.now)
         days = self._number("days", 28, DAYS[-1]) or 1
         more = self._number("more", 0, MOST)
@@ -107,13 +107,13 @@ def _told(of: ReplayFigures) -> list[tuple[str, str, str]]:
         ("gpus", "GPUs for training", str(of.gpus)),
         ("mean_wait_h", "Mean wait", duration(of.mean_wait_h * 3600)),
         ("p95_wait_h", "19 of 20 jobs wait less than", duration(of.p95_wait_h * 3600)),
-        ("short_job_wait_min", "Jobs under an hour wait", duration(of.short_job_wait_min * 60)),
-        ("mean_jct_h", "From sending to the end, mean", duration(of.mean_jct_h * 3600)),
+        ("short_job_wait_min", "Mean wait of jobs under 1 h", duration(of.short_job_wait_min * 60)),
+        ("mean_jct_h", "Mean time from submission to end", duration(of.mean_jct_h * 3600)),
         (
             "allocated_utilisation",
             "GPU time that jobs held",
             phrases.percent(of.allocated_utilisation),
         ),
-        ("preemptions_per_job", "Pauses of 100 jobs", f"{of.preemptions_per_job * 100:.0f}"),
+        ("preemptions_per_job", "Pauses per 100 jobs", f"{of.preemptions_per_job * 100:.0f}"),
         ("lost_gpu_h", "Work lost by pauses", phrases.gpu_time(of.lost_gpu_h * 3600)),
     ]

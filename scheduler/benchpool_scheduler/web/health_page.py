@@ -58,7 +58,7 @@ class HealthHandler(PageHandler):
     async def get(self) -> None:
         """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
-        rights.require_admin(caller, "see how the pool fares")
+        rights.require_admin(caller, "see the health of the pool")
         pool = self.site.pool
         lines = lines_of(pool, pool.views.status(caller).gpus)
         wrong = [line.name for line in lines if line.problems]
@@ -98,7 +98,7 @@ def health_lines(
     """
     facts = {
         "Scheduler": f"its last pass took {figures.last_pass_s * 1000:.1f} ms; "
-        f"{figures.passes} since it started",
+        f"{figures.passes} since its start",
         "Hub": _hub(figures),
         "Store": _store(figures),
         "GPUs": _gpus(gpus),
@@ -109,8 +109,8 @@ def health_lines(
             told = list(_broken(gpus)) or told
         if name == "Scheduler" and figures.breaches:
             told.append(
-                f"It broke its own rules {count(figures.breaches, 'time')} since it started: its "
-                "log says which and when; send that part of it to the developers."
+                f"{count(figures.breaches, 'invariant violation')} since its start. "
+                "Report them to the developers, with the log lines that name them."
             )
         yield HealthLine(name, fact, tuple(told))
 
@@ -118,12 +118,12 @@ def health_lines(
 def _hub(figures: HealthFigures) -> str:
     users = count(figures.users, "user")
     if figures.servers is None:
-        return f"{users}; its servers are not known yet"
+        return f"{users}; number of servers not known yet"
     return f"{users}, {count(figures.servers, 'server')} running or starting"
 
 
 def _store(figures: HealthFigures) -> str:
-    held = f"the database has {data_size(figures.store_bytes)}"
+    held = f"the database takes {data_size(figures.store_bytes)}"
     if figures.disk_free is None:
         return held
     return f"{held}; {data_size(figures.disk_free)} of {data_size(figures.disk_size)} are free"
@@ -139,6 +139,6 @@ def _broken(gpus: Sequence[Gpu]) -> Iterator[str]:
         if gpu.state is GpuState.BROKEN:
             note = f" ({gpu.note})" if gpu.note else ""
             yield (
-                f"GPU {gpu_places([gpu])} is broken{note}: look at it with `nvidia-smi` there; "
-                "drain the machine before you work on it."
+                f"GPU {gpu_places([gpu])} is broken{note}. Check it with `nvidia-smi` on that "
+                "machine; drain the machine before you work on it."
             )

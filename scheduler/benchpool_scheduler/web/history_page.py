@@ -109,9 +109,7 @@ class HistoryHandler(PageHandler):
                 ("all that I may see", self._whose(asked, all=True)),
             ],
             sentence=sentence(found, "the jobs that you may see" if asked.all else "your jobs"),
-            cut=f"Only the newest {count(MOST, 'job')} are looked through."
-            if len(seen) == MOST
-            else "",
+            cut=f"Only the newest {count(MOST, 'job')} are counted." if len(seen) == MOST else "",
             ends=[state.value for state in ENDS],
             columns=columns,
             blocks=blocks(columns, lines[-1]),
@@ -128,8 +126,8 @@ class HistoryHandler(PageHandler):
         first = self._date("from") or last - timedelta(days=CHOICES[1] - 1)
         if not 0 <= (last - first).days < LONGEST_DAYS:
             raise InvalidInput(
-                f"From {first} to {last} are no days to show: give a first day that is not after "
-                f"the last, and at most {LONGEST_DAYS} days.",
+                f"{first} to {last} is not a valid range. Give a first day that is not after the "
+                f"last, and at most {LONGEST_DAYS} days.",
                 field="from",
             )
         return DaysShown(first, last, self.get_query_argument("whose", "") == "all", self.site.zone)
@@ -142,7 +140,7 @@ class HistoryHandler(PageHandler):
             day = date.min
         if day is not None and not FIRST_YEAR <= day.year <= LAST_YEAR:
             raise InvalidInput(
-                f"{name} is {text!r}: give a day such as 2026-11-23, in a year from {FIRST_YEAR} "
+                f"{name} is {text!r}. Give a day such as 2026-11-23, in a year from {FIRST_YEAR} "
                 f"to {LAST_YEAR}.",
                 field=name,
             )

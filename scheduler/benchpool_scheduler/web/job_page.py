@@ -145,7 +145,7 @@ class JobHandler(PageHandler):
         if not text:
             return default
         if not text.isascii() or not text.isdigit() or len(text) > 6:
-            raise NotFound(f"There is no {name} of that number: choose one on the job's page.")
+            raise NotFound(f"There is no {name} with that number. Choose one on the job's page.")
         return int(text)
 
 

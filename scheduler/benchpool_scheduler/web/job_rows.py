@@ -200,7 +200,7 @@ def _progress(job: Job, now: datetime) -> str:
     """Return the text beside the progress: its message, earlier progress, and time left."""
     if job.progress is None:
         return ""
-    fell, ends = job.progress.fell_from, job.progress.ends
+    fell, ends = job.progress.previous_progress, job.progress.ends
     before = "" if fell is None else f"{percent(fell)} in an earlier attempt"
     rest = left(None if ends is None else (ends - now).total_seconds())
     return ", ".join(part for part in (job.progress.text or "", before, rest) if part)
@@ -236,9 +236,9 @@ def _loss(job: Job, ran: str) -> str:
     if job.state in ACTIVE_STATES and ran:
         return (
             f"It has run {ran} on {count(job.gpus * job.workers, 'GPU')}; "
-            "what it has not saved is lost, and it does not resume."
+            "unsaved progress is lost, and it does not resume."
         )
-    return "It ends for good: what it has done so far will not be resumed."
+    return "It ends for good. Its progress cannot be resumed."
 
 
 def _turn(job: Job) -> tuple[int, datetime, str]:

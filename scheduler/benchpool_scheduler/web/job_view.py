@@ -120,7 +120,7 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
     job = detail.job
     return JobView(
         row=_row(detail, gpus, reader, now),
-        reason_name=_REASON_NAMES.get(job.state, "What goes on"),
+        reason_name=_REASON_NAMES.get(job.state, "Status"),
         facts=_facts(detail, now),
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(detail.pauses)),
@@ -164,7 +164,7 @@ def _form_field(detail: JobDetail, field: Field) -> FormField:
 def _fixed(job: Job, field: str) -> str:
     """Return why a field of a job cannot change now."""
     if job.state is State.PAUSING:
-        return "It leaves its GPUs now; change them when it waits."
+        return "It is leaving its GPUs; change this when it waits."
     if field in ROWS and ROWS[field].when == "elastic":
         return "It runs with all of its workers or none; pause it first."
     return "It can change while the job waits; pause it first."
@@ -207,10 +207,10 @@ def _quota_words(job: Job) -> str:
     if not job.preemptible:
         return "never paused for others (not preemptible)"
     if job.over_quota:
-        return "over quota: may be paused for others, then resumes by itself"
+        return "over quota: may be paused for others, then resumes automatically"
     if job.state in ACTIVE_STATES:
         return "within quota"
-    return "preemptible: what it holds beyond the quota may be paused for others"
+    return "preemptible: may be paused for others while it is over quota"
 
 
 def _attempt(attempt: Attempt, gpus: Sequence[Gpu], now: datetime) -> AttemptRow:

@@ -71,7 +71,7 @@ class MachineRow:
     @property
     def opening(self) -> str:
         """Return the label of the button that makes it available again."""
-        return "No maintenance" if self.node.intake is NodeIntake.OPEN else "Open"
+        return "Cancel maintenance" if self.node.intake is NodeIntake.OPEN else "Uncordon"
 
     @property
     def openable(self) -> bool:
@@ -99,7 +99,7 @@ class MachinesHandler(_MachinesPage):
     async def get(self) -> None:
         """Show the page. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
-        rights.require_admin(caller, "look after machines")
+        rights.require_admin(caller, "manage machines")
         await self.show_machines(caller)
 
 
@@ -111,7 +111,7 @@ class MachineActHandler(FormHandler, _MachinesPage):
     async def post(self, node: str, act: str) -> None:
         """Run the action, then redirect; show errors on the page."""
         caller = await self.reader()
-        rights.require_admin(caller, "look after machines")
+        rights.require_admin(caller, "manage machines")
         self.refuse_forged()
         pool, operation = self.site.pool, OPERATIONS[act]
         try:
@@ -140,7 +140,7 @@ class MachineActHandler(FormHandler, _MachinesPage):
         begins = local_time(self._field("begins"), self._field("offset"))
         lasts = durations.seconds(self._field("lasts"))
         if not lasts:
-            raise InvalidInput("Say how long the window lasts, such as 4h or 90m.", field="lasts_s")
+            raise InvalidInput("Give the length of the window, such as 4h or 90m.", field="lasts_s")
         decoding.query({"reason": [reason]}, NodeReason)
         return NodeWindow(begins, round(lasts), reason)
 
@@ -163,7 +163,7 @@ def local_time(text: str, offset_min: str) -> datetime:
         at = datetime.fromisoformat(text)
     except ValueError as bad:
         raise InvalidInput(
-            "Say when the window begins, such as 2026-11-28 08:00.", field="begins"
+            "Give the start of the window, such as 2026-11-28 08:00.", field="begins"
         ) from bad
     return at if at.tzinfo is not None else at.replace(tzinfo=zone)
 

@@ -93,9 +93,9 @@ def obtainable(one: ProjectQuota, room: PoolRoom) -> str:
     >>> print(obtainable(project, PoolRoom(8, 0, 30.0)))
     4 GPUs now: 2 within the quota, 2 borrowed
     >>> print(obtainable(project, PoolRoom(1, 5, 30.0)))
-    1 GPU now, within the quota; 1 more of the quota when jobs over theirs pause (30 s at most)
+    1 GPU now, within the quota; 1 more of the quota after jobs over quota pause (30 s at most)
     >>> print(obtainable(project, full))
-    none now; 2 GPUs of the quota when jobs over theirs pause (30 s at most)
+    none now; 2 GPUs of the quota after jobs over quota pause (30 s at most)
     >>> print(obtainable(project, PoolRoom(0, 0, 30.0)))
     none is free
     """
@@ -119,7 +119,7 @@ def obtainable(one: ProjectQuota, room: PoolRoom) -> str:
         return now
     more = f"{claims} more" if most else phrases.count(claims, "GPU")
     return (
-        f"{now}; {more} of the quota when jobs over theirs pause "
+        f"{now}; {more} of the quota after jobs over quota pause "
         f"({phrases.exactly(room.grace_s)} at most)"
     )
 
@@ -225,7 +225,7 @@ def sparkline(past: Sequence[ActivityBucket], begin: int, end: int) -> Sparkline
             at[1] += bucket.covered_s
     points = {at: min(1.0, active / covered) for at, (active, covered) in sorted(sums.items())}
     if not points:
-        return Sparkline((), "nothing was measured in the last hour")
+        return Sparkline((), "no measurements in the last hour")
     shares = list(points.values())
     words = (
         f"last hour: {phrases.percent(sum(shares) / len(shares))} active in the mean, "

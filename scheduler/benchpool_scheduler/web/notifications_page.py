@@ -34,10 +34,10 @@ NOTIFICATION_ACTS: Mapping[str, Operation[Any]] = {
 """Operations of the page, by their word in addresses."""
 
 DONE: Mapping[str, str] = {
-    "add": "The address is kept. Send a test to see that messages arrive.",
+    "add": "The address is saved. Send a test to check that messages arrive.",
     "remove": "The address is removed.",
-    "choose": "From now on you are told of what is chosen below.",
-    "test": "A test was sent: below each address stands whether it arrived.",
+    "choose": "From now on you are notified of the selected events.",
+    "test": "A test was sent. The column Newest message shows whether it arrived.",
 }
 
 
@@ -124,11 +124,11 @@ class NotificationActHandler(FormHandler, _NotificationsPage):
         url, secret = self._field("url"), self.get_body_argument("secret", "").strip()
         if not 3 <= len(url) <= 1000:
             raise InvalidInput(
-                f"The address has {len(url)} characters, from 3 to 1000 are taken.", field="add"
+                f"The address has {len(url)} characters. Allowed: 3 to 1000.", field="add"
             )
         if secret and not LEAST_SECRET <= len(secret) <= 200:
             raise InvalidInput(
-                f"The secret has {len(secret)} characters, from {LEAST_SECRET} to 200 are taken.",
+                f"The secret has {len(secret)} characters. Allowed: {LEAST_SECRET} to 200.",
                 field="secret",
             )
         return NewAddress(url, secret or None)

@@ -53,15 +53,15 @@ _BY_NAME = {one.name: one for one in OPERATIONS}
 TEMPLATES.globals["twin"] = _twin
 
 HEADINGS = {
-    400: "This request cannot be used",
+    400: "Invalid request",
     401: "Please log in",
     403: "Not allowed",
-    404: "There is nothing here",
-    405: "This page is only for looking",
-    409: "That is not possible now",
-    422: "This request cannot be used",
-    429: "Too many at once",
-    503: "Not ready just now",
+    404: "Page not found",
+    405: "Method not allowed",
+    409: "Not possible now",
+    422: "Invalid request",
+    429: "Too many requests",
+    503: "Not ready",
 }
 
 
@@ -142,7 +142,7 @@ class PageHandler(RequestHandler):
             if self._opens_page():
                 self.redirect(self.site.identity.login_url(self))
                 raise Finish
-            raise NotAuthenticated("Your session has ended: open the page again to log in.")
+            raise NotAuthenticated("Your session has ended. Open the page again to log in.")
         self.caller = caller
         self._turn = await self.site.turns.begin(caller.name)
         await self.site.pool.whole()
@@ -161,7 +161,7 @@ class PageHandler(RequestHandler):
     def _refuse_other_sites(self) -> None:
         site = self.request.headers.get("Sec-Fetch-Site", "none")
         if self.request.method not in ("GET", "HEAD") and site not in ("same-origin", "none"):
-            raise Forbidden("This came from another site's page: use the buttons of this one.")
+            raise Forbidden("This request came from another site. Use the buttons of this page.")
 
     def refuse_forged(self) -> None:
         """Compare a form's token with the session's, even if ``Identity`` has checked it.
@@ -171,7 +171,7 @@ class PageHandler(RequestHandler):
         given = self.get_body_argument("_xsrf", "").encode()
         if not hmac.compare_digest(given, self.site.identity.xsrf_token(self).encode()):
             raise Forbidden(
-                "This form is not from the page you have open now: open the page again.",
+                "The token of this form is no longer valid. Open the page again.",
                 code="xsrf",
             )
 
@@ -232,7 +232,7 @@ class PageHandler(RequestHandler):
         text = TEMPLATES.get_template("error.html").render(
             page=page,
             status=status_code,
-            heading=HEADINGS.get(status_code, "A fault in benchpool"),
+            heading=HEADINGS.get(status_code, "Internal error"),
             message=_message(status_code, error),
         )
         self.finish(text)
@@ -242,13 +242,13 @@ def _message(status: int, error: BaseException | None) -> str:
     if isinstance(error, BenchpoolError):
         return error.message
     if status == 404:
-        return "This address leads to no page: start from the pool."
+        return "No page has this address. Start from the pool."
     if status == 405:
-        return "Only the buttons of a page can do this."
+        return "This request method is not allowed here. Use the buttons of a page."
     if isinstance(error, HTTPError) and status < 500:
-        return "The service could not read this request: go back and use the page's own buttons."
+        return "The service could not read this request. Go back and use the page's own buttons."
     return (
-        "benchpool made a mistake while building this page; the service's log says which. "
+        "benchpool failed to build this page. The service's log has the error. "
         "Jobs and benches are not affected."
     )
 
@@ -275,4 +275,4 @@ class NoPageHandler(PageHandler):
     async def prepare(self) -> None:
         """Raise NotFound for a logged-in reader; redirect other readers to the login."""
         await self.reader()
-        raise NotFound("This address leads to no page: start from the pool.")
+        raise NotFound("No page has this address. Start from the pool.")

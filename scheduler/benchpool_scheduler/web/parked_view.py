@@ -16,7 +16,7 @@ STEPS: Mapping[ParkStep, str] = MappingProxyType(
     {
         ParkStep.PARKING: "is being parked",
         ParkStep.PARKED: "is parked",
-        ParkStep.RETURNING: "comes back",
+        ParkStep.RETURNING: "is returning",
         ParkStep.LOST: "was lost",
     }
 )

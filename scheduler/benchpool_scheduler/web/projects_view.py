@@ -29,7 +29,7 @@ class ProjectRow:
     fair_share: int
     limit: str
     waiting: int
-    gave_back: str
+    reclaimed_gpus: str
     gpu_hours: str
     reserved: Sequence[str]
     depth: int
@@ -110,11 +110,11 @@ def _row(
     return ProjectRow(
         name=project.name,
         allocated=project.allocated,
-        quota="no bound" if project.quota is None else str(project.quota),
+        quota="unlimited" if project.quota is None else str(project.quota),
         fair_share=project.fair_share,
         limit="none" if project.limit is None else str(project.limit),
         waiting=project.waiting,
-        gave_back=_gave_back(project),
+        reclaimed_gpus=_reclaimed_gpus(project),
         gpu_hours="" if project.gpu_hours is None else project.gpu_hours.text,
         reserved=[it.text for it in project.reserved],
         depth=depth,
@@ -131,11 +131,11 @@ def _row(
 
 
 def _summary(project: ProjectQuota, over: int) -> str:
-    guaranteed = "no bound on its quota"
+    guaranteed = "unlimited quota"
     if project.quota is not None:
         guaranteed = f"{project.quota} guaranteed"
         if above := (_guaranteed(project) or 0) - project.quota:
-            guaranteed += f", and {above} more of what {project.parent} is guaranteed"
+            guaranteed += f", plus {above} of the guarantee of {project.parent}"
     surplus = f", {over} of them over quota" if over else ""
     return (
         f"{count(project.allocated, 'GPU')} allocated{surplus}; "
@@ -143,10 +143,10 @@ def _summary(project: ProjectQuota, over: int) -> str:
     )
 
 
-def _gave_back(project: ProjectQuota) -> str:
+def _reclaimed_gpus(project: ProjectQuota) -> str:
     if not project.pauses:
         return "–"
-    return f"{count(project.gave_back, 'GPU')} in {count(project.pauses, 'pause')}"
+    return f"{count(project.reclaimed_gpus, 'GPU')} in {count(project.pauses, 'pause')}"
 
 
 def _part(value: int, scale: int) -> float:

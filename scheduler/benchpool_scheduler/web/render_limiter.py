@@ -41,8 +41,8 @@ class RenderLimiter:
         turn = self._turns.setdefault(reader, PageTurn())
         if turn.asked >= MOST:
             raise TooMany(
-                f"{turn.asked} pages that {reader} asked for are not made yet, and {MOST} may be: "
-                "wait for them.",
+                f"{turn.asked} pages that {reader} requested are still pending (limit: {MOST}). "
+                "Wait for them.",
                 code="too-many-pages",
                 numbers={"pages": turn.asked, "limit": MOST},
             )

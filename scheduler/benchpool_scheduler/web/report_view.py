@@ -104,7 +104,7 @@ def nobody(report: UseReport) -> str:
     """Return the label of the row without a name; only administrators see unheld GPUs."""
     if report.by is not UseBy.PROJECT:
         return "nobody"
-    return "no project: benches" + (", and what nobody held" if report.sight == "pool" else "")
+    return "no project: benches" + (", and GPUs without a holder" if report.sight == "pool" else "")
 
 
 def _segments(

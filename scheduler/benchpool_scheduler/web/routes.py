@@ -85,7 +85,7 @@ def routes(
         ),
         URLSpec(f"{base}audit", AuditHandler, args),
         URLSpec(f"{base}jobs/?", JobsHandler, args),
-        URLSpec(f"{base}access/(?P<wish>{'|'.join(VERBS)})", AccessHandler, args),
+        URLSpec(f"{base}access/(?P<request>{'|'.join(VERBS)})", AccessHandler, args),
         URLSpec(f"{base}benches/(?P<lease>[a-z0-9]{{26}})/ask-back", AskBackHandler, args),
         URLSpec(f"{base}compare", RunsHandler, args),
         URLSpec(f"{base}estimates", EstimatesHandler, args),

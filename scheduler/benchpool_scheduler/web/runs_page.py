@@ -104,7 +104,7 @@ class RunsHandler(PageHandler):
         ids = list(dict.fromkeys(ids))
         if len(ids) > MOST_RUNS:
             raise InvalidInput(
-                f"At most {MOST_RUNS} jobs are compared at once; leave some out.",
+                f"At most {MOST_RUNS} jobs are compared at once. Leave some out.",
                 field="job",
                 numbers={"limit": MOST_RUNS},
             )

@@ -63,14 +63,14 @@ def rhythm(when: str, cron: str, zone: str) -> str:
     >>> rhythm("night at 2", "0 2 * * *", "Europe/Berlin")
     'Every night at 02:00, Europe/Berlin'
     >>> rhythm("Every hour", "0 * * * *", "UTC"), rhythm("*/20 8 * * *", "*/20 8 * * *", "UTC")
-    ('Every hour, UTC', 'At the times of cron */20 8 * * *, UTC')
+    ('Every hour, UTC', 'Cron schedule */20 8 * * *, UTC')
     """
     said = " ".join(when.split()).lower().removeprefix("every ")
     day, at, _ = said.partition(" at ")
     if at:
         minute, hour, *_rest = cron.split()
         return f"Every {day} at {int(hour):02}:{int(minute):02}, {zone}"
-    return f"Every hour, {zone}" if said == "hour" else f"At the times of cron {cron}, {zone}"
+    return f"Every hour, {zone}" if said == "hour" else f"Cron schedule {cron}, {zone}"
 
 
 def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
@@ -83,5 +83,5 @@ def _mark(time: ScheduledTime) -> TimeMark:
     if time.outcome is not ScheduledOutcome.SENT:
         said = time.outcome.value
     else:
-        said = time.state or "sent, the job is no longer kept"
+        said = time.state or "sent; the job is no longer kept"
     return TimeMark(sign, f"{time.at:%a %d %b %H:%M}: {said}", time.job)

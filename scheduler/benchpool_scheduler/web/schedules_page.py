@@ -23,9 +23,9 @@ SCHEDULE_ACTS: Mapping[str, Operation[Any]] = {
 """Operations on a schedule that the page offers, by their word in addresses."""
 
 DONE: Mapping[str, str] = {
-    "pause": "The schedule is paused: it sends nothing until it is resumed.",
-    "resume": "The schedule sends again, from its next time on.",
-    "remove": "The schedule is removed. Its jobs stay as they are.",
+    "pause": "The schedule is paused. It sends nothing until it is resumed.",
+    "resume": "The schedule is resumed. It sends at its next time.",
+    "remove": "The schedule is removed. Its jobs are not changed.",
 }
 
 

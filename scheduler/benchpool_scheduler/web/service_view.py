@@ -66,18 +66,18 @@ def opens(one: PoolService) -> str:
     """Return the users who may open a service, besides its editors."""
     match one.access:
         case ServiceAccess.OWNER:
-            return "nobody else"
+            return "no other users"
         case ServiceAccess.PROJECT:
             return f"members of project {one.project}"
         case ServiceAccess.GROUP:
             return f"the Hub's group {one.group}" if one.group else "a group of the Hub"
         case ServiceAccess.EVERYONE:
-            return "all who are logged in"
+            return "all logged-in users"
 
 
 def replicas(one: PoolService) -> str:
     """Return the allowed numbers of replicas, and when it sleeps."""
     few, many = one.min_replicas, one.max_replicas
     number = count(few, "replica") if few == many else f"{few} to {count(many, 'replica')}"
-    sleeps = f", asleep when nobody asks for {duration(one.idle_s)}" if few == 0 else ""
+    sleeps = f", asleep after {duration(one.idle_s)} without requests" if few == 0 else ""
     return f"{number} of {count(one.gpus, 'GPU')}{sleeps}"

@@ -37,18 +37,18 @@ SERVICE_ACTS: Mapping[str, ServiceAct] = {
     "sleep": ServiceAct(
         Operations.sleep_service,
         Services.sleep,
-        "The service sleeps: its replicas answer what they have, and the next request wakes it.",
+        "The service goes to sleep after its open requests. The next request wakes it.",
     ),
     "stop": ServiceAct(
         Operations.stop_service,
         Services.stop,
-        "The service is stopped: its replicas answer what they have, and no request wakes it.",
+        "The service stops after its open requests. No request wakes it.",
         stops=True,
     ),
     "restart": ServiceAct(
         Operations.restart_service,
         Services.restart,
-        "The replicas are exchanged, one after the other.",
+        "The replicas are replaced one after the other.",
     ),
     "remove": ServiceAct(
         Operations.remove_service, Services.remove, "The service is removed.", stops=True

@@ -51,11 +51,14 @@ def _shown(configuration: Configuration) -> Iterator[tuple[str, str]]:
         yield f"{at}.weight", "" if project.weight is None else f"{project.weight:g}"
         yield f"{at}.priority", str(project.priority)
         yield from _hours(f"{at}.gpu_hours", settings.gpu_hours)
-        if settings.each is not None:
-            each = settings.each
-            yield f"{at}.each.quota", "unlimited" if each.quota is None else str(each.quota)
-            yield f"{at}.each.limit", "" if each.limit is None else str(each.limit)
-            yield from _hours(f"{at}.each.gpu_hours", each.gpu_hours)
+        if settings.personal_projects is not None:
+            each = settings.personal_projects
+            yield (
+                f"{at}.personal_projects.quota",
+                "unlimited" if each.quota is None else str(each.quota),
+            )
+            yield f"{at}.personal_projects.limit", "" if each.limit is None else str(each.limit)
+            yield from _hours(f"{at}.personal_projects.gpu_hours", each.gpu_hours)
         yield f"{at}.members", ", ".join(settings.members)
         yield f"{at}.leads", ", ".join(settings.leads)
 
@@ -129,8 +132,7 @@ class SettingsForm:
         words = " ".join(self.fields.get("reason", "").split())
         if not words:
             raise InvalidInput(
-                "Say why in a few words: the reason stands beside the change for those who read it "
-                "later.",
+                "The reason is missing. Give a short reason; it is recorded with the change.",
                 field="reason",
             )
         return words

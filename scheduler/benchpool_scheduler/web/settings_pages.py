@@ -79,7 +79,7 @@ class _SettingsPage(PageHandler):
     async def administrator(self) -> Caller:
         """Return the reader. Errors: Forbidden for users who are not administrators."""
         caller = await self.reader()
-        rights.require_admin(caller, "change people and quotas")
+        rights.require_admin(caller, "change users and quotas")
         return caller
 
     def form(self) -> SettingsForm:
@@ -89,7 +89,7 @@ class _SettingsPage(PageHandler):
             text = self.get_body_argument(name, "")
             if len(text) > MOST_FIELD:
                 raise InvalidInput(
-                    f"A field has {len(text)} characters, {MOST_FIELD} are the limit: send less.",
+                    f"A field has {len(text)} characters, at most {MOST_FIELD} are allowed.",
                     numbers={"length": len(text), "limit": MOST_FIELD},
                 )
             found[name] = text
@@ -157,7 +157,9 @@ class SettingsHandler(_SettingsPage):
         try:
             settings = form.settings(in_file(self.site))
             if not settings:
-                raise InvalidInput("Nothing to change: no value differs from what is in force.")
+                raise InvalidInput(
+                    "Nothing to change. No value differs from the configuration in force."
+                )
             done = await self._save(caller, ConfigurationEdit(settings, form.reason, form.base))
         except BenchpoolError as refused:
             plan = await plan_of(self, caller, form)
@@ -243,14 +245,14 @@ async def plan_of(page: PageHandler, caller: Caller, form: SettingsForm) -> Sett
 
 def _how(version: ConfigurationVersion) -> str:
     words = {
-        "start": "found at a start",
+        "start": "read at a start",
         "apply": "a file was applied",
         "set": "values were set",
-        "reload": "the file was read again",
-        "objects": "objects of the cluster were changed",
+        "reload": "the file was reloaded",
+        "objects": "cluster objects were changed",
     }
     if version.reverts is not None:
-        return f"back to version {version.reverts}"
+        return f"revert to version {version.reverts}"
     return words.get(version.way.value, version.way.value)
 
 

@@ -188,6 +188,6 @@ def _words(told: Sequence[TrialRow], plan: SweepPlan) -> str:
     best, worst = told[0], told[-1]
     return (
         f"The best, trial {best.number}, has {_named(best.parameters)} and {plan.metric} "
-        f"{figure(best.value)}; the last of {len(told)}, trial {worst.number}, has "
+        f"{figure(best.value)}; the worst of {len(told)}, trial {worst.number}, has "
         f"{_named(worst.parameters)} and {figure(worst.value)}."
     )

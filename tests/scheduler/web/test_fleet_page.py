@@ -228,7 +228,7 @@ async def test_administrator_sees_waste_starvation_and_preemptions(
     idle = page.get_by_role("table", name="Idle benches")
     await expect(idle.locator("tbody tr")).to_have_count(5)
     await expect(idle).to_contain_text("1.58")
-    errors = page.get_by_role("table", name="Errors of the driver")
+    errors = page.get_by_role("table", name="Driver errors")
     await expect(errors).to_contain_text("31 the program used memory that is not its own")
     await expect(page.locator("#health")).to_contain_text("GPUs")
 
@@ -239,14 +239,14 @@ async def test_idle_bench_is_reclaimed_from_fleet_page(
     page = (await opens(browser, address, "fleet", "ada")).page
     row = page.get_by_role("table", name="Idle benches").locator("tbody tr").first
     user = await row.locator("th bdi").first.inner_text()
-    await row.get_by_text("Ask for it back…").click()
+    await row.get_by_text("Reclaim…").click()
     await row.get_by_label("Reason").fill("two people wait")
-    await row.get_by_role("button", name="Ask now").click()
-    await expect(row.locator(".asked")).to_contain_text("ada asks for it back")
+    await row.get_by_role("button", name="Send request").click()
+    await expect(row.locator(".asked")).to_contain_text("ada requests its release")
     await expect(row.locator(".asked")).to_contain_text("two people wait")
     await expect(page).to_have_url(f"{address}fleet")
     (lease,) = pool.benches.leases(CALLERS[user])
-    assert lease.asked_back is not None
+    assert lease.reclaim_request is not None
     (record,) = (await pool.audit.read(ADMIN, AuditQuery(action="ask_back"))).records
     assert (record.actor, record.target) == ("ada", lease.id)
 
@@ -321,10 +321,10 @@ async def test_new_pool_shows_empty_states(
             page = (await opens(browser, url, "fleet", "ada")).page
             for words in (
                 "No GPU is held.",
-                "No hour is over since the record began.",
+                "No complete hour is recorded yet.",
                 "No project has held a GPU in the last 7 days.",
-                "No bench holds GPUs that are measured and idle.",
-                "No job had to make way in the last 7 days.",
+                "No bench with measured GPUs is idle.",
+                "No preemptions in the last 7 days.",
                 "Simulated GPUs.",
             ):
                 await expect(page.locator("main")).to_contain_text(words)
@@ -371,13 +371,13 @@ async def test_user_page_shows_quotas_free_gpus_and_own_jobs(
             assert (seen.violations, seen.faults) == ([], [])
     await expect(page.locator("#quota")).to_contain_text("1 of 1")
     await expect(page.locator("#quota")).to_contain_text("now: 2 within the quota, 2 borrowed")
-    rows = page.get_by_role("table", name="What I hold").locator("tbody tr")
+    rows = page.get_by_role("table", name="Held GPUs").locator("tbody tr")
     await expect(rows).to_have_count(2)
     await expect(rows.first).to_contain_text("noor-4")
     await expect(rows.first.get_by_role("img")).to_have_attribute(
         "aria-label", re.compile("^last hour: 1[0-9] % active in the mean")
     )
-    await expect(rows.last).to_contain_text("idle from")
+    await expect(rows.last).to_contain_text("idle since")
     await expect(rows.first).to_contain_text(
         "41 of 80 GB, 39 free on the fullest GPU; mean of the last hour 41 GB"
     )

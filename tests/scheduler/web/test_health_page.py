@@ -23,9 +23,9 @@ FIGURES = HealthFigures(12, 0.0031, 3, 2, 2**20, 2**35, 2**40, 0)
 def test_healthy_components_show_figures_and_no_problems() -> None:
     lines = list(health_lines(FIGURES, {}, [gpu(0), gpu(1)]))
     assert [(line.name, line.fact) for line in lines] == [
-        ("Scheduler", "its last pass took 3.1 ms; 12 since it started"),
+        ("Scheduler", "its last pass took 3.1 ms; 12 since its start"),
         ("Hub", "3 users, 2 servers running or starting"),
-        ("Store", "the database has 1.0 MiB; 32.0 GiB of 1024.0 GiB are free"),
+        ("Store", "the database takes 1.0 MiB; 32.0 GiB of 1024.0 GiB are free"),
         ("GPUs", "2 of 2 GPUs can be used"),
     ]
     assert not any(line.problems for line in lines)
@@ -45,15 +45,15 @@ def test_broken_gpu_is_named_with_remedy() -> None:
     *_, line = health_lines(FIGURES, {"devices": "GPU 3 of lab1: fell off the bus."}, gpus)
     assert line.fact == "1 of 2 GPUs can be used"
     assert line.problems == (
-        "GPU lab1: 3 is broken (fell off the bus): look at it with `nvidia-smi` there; drain the "
-        "machine before you work on it.",
+        "GPU lab1: 3 is broken (fell off the bus). Check it with `nvidia-smi` on that "
+        "machine; drain the machine before you work on it.",
     )
 
 
 def test_broken_invariants_are_problem_of_scheduler() -> None:
     broke = HealthFigures(12, 0.0, 3, None, 0, None, 0, breaches=2)
     line, *_ = health_lines(broke, {}, [])
-    assert "2 times since it started" in line.problems[0]
+    assert "2 invariant violations since its start" in line.problems[0]
 
 
 # --------------------------------------------------------------------------- the page
@@ -73,7 +73,7 @@ async def test_health_page_is_for_administrators(
     with served(lambda: application(pool, people)) as url:
         async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
             page = await http.get("health", headers={"Cookie": "reader=ada"})
-            assert "Scheduler, Hub, store and GPUs are well." in page.text
+            assert "Scheduler, Hub, store and GPUs are healthy." in page.text
             runtime = pool.runtime
             assert isinstance(runtime, ScriptedRuntime)
             runtime.mark(runtime.gpus[2].uuid, DeviceState.BROKEN, "XID 79")

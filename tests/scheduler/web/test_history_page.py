@@ -147,7 +147,7 @@ async def test_history_page_and_csv_list_jobs_of_selected_days(
         assert "None of your jobs ended in these days." in page.text
         for wrong in ("from=soon", "from=2026-02-02&to=2026-01-01", "from=1000-01-01"):
             answer = await http.get(f"history?{wrong}", headers=as_("susan"))
-            assert (answer.status_code, "give a" in answer.text) == (422, True)
+            assert (answer.status_code, "Give a" in answer.text) == (422, True)
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -184,4 +184,4 @@ async def test_invalid_history_days_are_rejected(site: str, query: str) -> None:
         for page in ("history", "history.csv"):
             answer = await http.get(f"{page}?{query}", headers=as_("joe"))
             assert answer.status_code == 422
-            assert "give a day such as 2026-11-23, in a year from 1970 to 2999" in answer.text
+            assert "Give a day such as 2026-11-23, in a year from 1970 to 2999" in answer.text

@@ -25,7 +25,7 @@ version: 1
 build: {users: {}, reserve: 0}
 projects: [{name: susan, quota: 4, members: [susan]}]
 """
-UNREAD = "The record of what GPUs did cannot be read now. Try again in a minute"
+UNREAD = "GPU measurements cannot be read now. Try again in a minute"
 
 
 @pytest_asyncio.fixture(loop_scope="module")

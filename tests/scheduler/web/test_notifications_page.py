@@ -48,10 +48,10 @@ async def test_notification_address_is_added_tested_and_removed(
 ) -> None:
     page = await opened_by(browser, address, "", "susan", width=390)
     await page.get_by_role("link", name="Notifications").click()
-    await expect(page.get_by_text("You are told nothing yet")).to_be_visible()
+    await expect(page.get_by_text("No address yet")).to_be_visible()
     await page.get_by_label("Address:").fill("http://10.0.0.1/hook")
     await page.get_by_role("button", name="Add address").click()
-    await expect(page.get_by_role("alert")).to_contain_text("on port 443")
+    await expect(page.get_by_role("alert")).to_contain_text("and port 443")
     await page.get_by_label("Address:").fill(receiver.url)
     await page.get_by_label("Secret of a webhook").fill(SECRET)
     await page.get_by_role("button", name="Add address").click()
@@ -61,7 +61,7 @@ async def test_notification_address_is_added_tested_and_removed(
     assert receiver.url not in await page.content()
     await page.get_by_role("button", name="Send a test").click()
     await expect(row).to_contain_text("arrived")
-    assert receiver.came[0].texts == ["This is a test: susan hears of benchpool here."]
+    assert receiver.came[0].texts == ["This is a test: benchpool notifies susan at this address."]
     trail = str(await pool.audit.read(ADMIN, AuditQuery()))
     assert "change_notifications" in trail
     assert SECRET not in trail
@@ -71,7 +71,7 @@ async def test_notification_address_is_added_tested_and_removed(
     if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):
         await page.screenshot(path=Path(folder) / "notifications.png", full_page=True)
     await page.get_by_role("button", name="Remove http://127.0.0.1/…").click()
-    await expect(page.get_by_text("You are told nothing yet")).to_be_visible()
+    await expect(page.get_by_text("No address yet")).to_be_visible()
 
 
 async def test_notification_events_are_selected_and_saved(
@@ -79,18 +79,18 @@ async def test_notification_events_are_selected_and_saved(
 ) -> None:
     page = await opened_by(browser, address, "notifications", "susan")
     await expect(page.get_by_label("A GPU is broken")).to_have_count(0)
-    await page.get_by_label("A job ended well").uncheck()
-    await page.get_by_label("A pause is long from").fill("2h")
-    await page.get_by_role("button", name="Keep").click()
+    await page.get_by_label("A job succeeded").uncheck()
+    await page.get_by_label("A pause is long after").fill("2h")
+    await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("status").filter(has_text="From now on")).to_be_visible()
-    await expect(page.get_by_label("A job ended well")).not_to_be_checked()
+    await expect(page.get_by_label("A job succeeded")).not_to_be_checked()
     kept = pool.notifier.settings(SUSAN)
     assert kept.paused_s == 7200
     assert [one.value for one in kept.events] == [
         *("started", "failed", "paused", "hanging", "deadline", "schedule", "idle-bench", "budget")
     ]
-    await page.get_by_label("A pause is long from").fill("soon")
-    await page.get_by_role("button", name="Keep").click()
+    await page.get_by_label("A pause is long after").fill("soon")
+    await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("alert")).to_contain_text("A long pause is 'soon'")
 
 
@@ -99,5 +99,5 @@ async def test_form_with_wrong_token_is_rejected(
 ) -> None:
     page = await opened_by(browser, address, "notifications", "ada")
     await page.evaluate("for (const one of document.getElementsByName('_xsrf')) one.value = 'x'")
-    await page.get_by_role("button", name="Keep").click()
+    await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("open it again")).to_be_visible()

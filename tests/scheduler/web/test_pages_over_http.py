@@ -73,7 +73,7 @@ async def test_anonymous_reader_is_redirected_to_login(http: httpx.AsyncClient) 
 async def test_anonymous_action_reports_expired_session(http: httpx.AsyncClient) -> None:
     answer = await http.post(f"jobs/{MINE.id}/pause", data={})
     assert answer.status_code == 401
-    assert "open the page again to log in" in answer.text
+    assert "Open the page again to log in" in answer.text
 
 
 async def test_user_sees_own_jobs_and_administrator_all(
@@ -196,7 +196,7 @@ async def test_job_is_renamed_on_page_in_any_state(
     answer = await http.post(f"jobs/{MINE.id}/rename", data=fields, headers=as_("susan"))
     assert answer.status_code == 303
     page = await http.get(led_to(answer), headers=as_("susan"))
-    assert "Its name is &lt;b&gt;baseline&lt;/b&gt; now." in page.text
+    assert "The new name is &lt;b&gt;baseline&lt;/b&gt;." in page.text
     answer = await http.post(
         f"jobs/{MINE.id}/rename", data=form("susan", name=" "), headers=as_("susan")
     )
@@ -211,7 +211,7 @@ async def test_running_gang_can_change_only_priority(
     assert "It runs with all of its workers or none; pause it first." in page.text
     await staged.becomes(MINE.id, state=State.PAUSING)
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
-    assert "It leaves its GPUs now; change them when it waits." in page.text
+    assert "It is leaving its GPUs; change this when it waits." in page.text
     await staged.becomes(MINE.id, state=State.RUNNING)
     staged.least[MINE.id] = 1
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
@@ -261,7 +261,7 @@ async def test_form_token_is_required_despite_trusted_cookie(
                     f"jobs/{MINE.id}/cancel", data=token, headers=as_("susan")
                 )
                 assert answer.status_code == 403
-                assert "open the page again" in answer.text
+                assert "Open the page again" in answer.text
     assert staged.asked == []
 
 
@@ -271,9 +271,9 @@ async def test_administrator_intervention_requires_reason(
     path = f"jobs/{THEIRS.id}/cancel"
     without = await http.post(path, data=form("ada", reason="  "), headers=as_("ada"))
     assert without.status_code == 422
-    assert "give a short reason for joe to read" in without.text
+    assert "Give a short reason for joe to read" in without.text
     long = await http.post(path, data=form("ada", reason="x" * 201), headers=as_("ada"))
-    assert "The reason has 201 characters, at most 200 are kept" in long.text
+    assert "The reason has 201 characters, at most 200 are allowed" in long.text
     assert staged.asked == []
     given = await http.post(path, data=form("ada", reason=" power \n cut "), headers=as_("ada"))
     assert given.status_code == 303
@@ -357,7 +357,7 @@ async def test_empty_search_is_reported_and_invalid_search_rejected(
     http: httpx.AsyncClient,
 ) -> None:
     none = await http.get("jobs?search=<b>nonesuch", headers=as_("susan"))
-    assert "No job that you may see is like that." in none.text
+    assert "No job that you may see matches." in none.text
     assert "<b>" not in none.text
     refused = await http.get("jobs?state=resting", headers=as_("susan"))
     assert refused.status_code == 422

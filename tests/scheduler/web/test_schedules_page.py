@@ -72,7 +72,7 @@ async def test_schedule_shows_next_and_last_runs_at_any_width(
     for at in coming:
         await expect(one).to_contain_text(f"{at:%a %d %b} 02:00")
     await expect(one.locator(".mark > [aria-hidden]")).to_have_text(["✓", "s"])
-    await expect(one).to_contain_text(f"Job {worker.job[:8]} of the time before had not ended.")
+    await expect(one).to_contain_text(f"The previous job, {worker.job[:8]}, had not ended.")
     assert (await page.evaluate(CONTRAST))[0] == []
     await page.set_viewport_size({"width": 390, "height": 800})
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -101,7 +101,7 @@ async def test_schedule_is_paused_resumed_and_removed_by_keyboard(
     await expect(one).to_contain_text("Active.")
     await one.locator("summary").press("Enter")
     await page.get_by_role("button", name="Remove now nightly").press("Enter")
-    await expect(page.locator("main")).to_contain_text("None. In a terminal")
+    await expect(page.locator("main")).to_contain_text("No schedules.")
     with pytest.raises(NotFound):
         pool.schedules.show(SUSAN, schedule.id)
 
@@ -111,9 +111,9 @@ async def test_schedules_are_visible_only_to_owner_and_administrators(
 ) -> None:
     schedule = await pool.schedules.begin(SUSAN, NIGHTLY)
     other = await opened_by(browser, address, "schedules?all=1", reader="joe")
-    await expect(other.locator("main")).to_contain_text("None. In a terminal")
+    await expect(other.locator("main")).to_contain_text("No schedules.")
     admins = await opened_by(browser, address, "schedules", reader="ada")
-    await expect(admins.locator("main")).to_contain_text("None. In a terminal")
+    await expect(admins.locator("main")).to_contain_text("No schedules.")
     await admins.get_by_role("link", name="All that you may see").click()
     await admins.get_by_role("button", name="Pause nightly").click()
     await expect(admins.get_by_role("article", name="nightly")).to_contain_text("ada paused it.")

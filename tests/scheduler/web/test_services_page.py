@@ -67,11 +67,11 @@ async def test_service_shows_state_requests_and_replicas_at_any_width(
     for text in (
         "Ready. 1 replica answers.",
         "http://pool.test/services/benchpool/s/llm/",
-        "all who are logged in",
-        "0 to 1 replica of 1 GPU, asleep when nobody asks for 15 min",
+        "all logged-in users",
+        "0 to 1 replica of 1 GPU, asleep after 15 min without requests",
         "3 in flight",
         "34 %, 12.3 GiB",
-        "susan began it.",
+        "susan started it.",
     ):
         await expect(main).to_contain_text(text)
     assert (await page.evaluate(CONTRAST))[0] == []
@@ -92,7 +92,7 @@ async def test_service_is_controlled_by_keyboard(
     page = await opened_by(browser, address, "services/llm", reader="susan")
     answer = page.locator("p.answer")
     await page.get_by_role("button", name="Sleep").press("Enter")
-    await expect(answer).to_contain_text("Asleep. Asleep: susan told it to sleep.")
+    await expect(answer).to_contain_text("Asleep. Asleep: susan put it to sleep.")
     await page.get_by_role("button", name="Stop").press("Enter")
     await expect(answer).to_contain_text("susan stopped it. No request wakes it.")
     await page.get_by_role("button", name="Wake").press("Enter")
@@ -134,6 +134,6 @@ async def test_administrator_stops_foreign_service_with_reason(
     await pool.services.serve(SUSAN, LLM)
     await until_service(pool, "llm", ServiceState.READY)
     page = await opened_by(browser, address, "services/llm", reader="ada")
-    await page.get_by_label("Reason, which susan reads").first.fill("the node goes away")
+    await page.get_by_label("Reason, for susan to read").first.fill("the node goes away")
     await page.get_by_role("button", name="Stop").click()
     await expect(page.locator("p.answer")).to_contain_text("ada stopped it: the node goes away.")

@@ -33,7 +33,7 @@ def test_sparkline_averages_gpus_of_row() -> None:
 
 def test_sparkline_omits_values_before_last_hour() -> None:
     found = sparkline([minute(-1, 1.0)], BEGIN, END)
-    assert (found.lines, found.words) == ((), "nothing was measured in the last hour")
+    assert (found.lines, found.words) == ((), "no measurements in the last hour")
 
 
 def test_headroom_is_smallest_free_gpu_memory() -> None:

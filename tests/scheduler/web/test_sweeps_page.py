@@ -122,11 +122,11 @@ async def test_sweep_is_stopped_by_owner_or_administrator_with_reason(
     other = await opened_by(browser, address, f"sweeps/{sweep}", reader="joe")
     await expect(other.locator("main")).to_contain_text("There is no sweep with the id")
     page = await opened_by(browser, address, f"sweeps/{sweep}", reader="susan")
-    await page.get_by_role("button", name="Begin no further trial").click()
+    await page.get_by_role("button", name="Start no further trial").click()
     await expect(page.locator("main")).to_contain_text(
         "No further trial begins: its owner stopped it."
     )
-    await expect(page.get_by_role("button", name="Begin no further trial")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Start no further trial")).to_have_count(0)
     admins = await opened_by(browser, address, f"sweeps/{sweep}", reader="ada")
     await admins.get_by_label("Reason").fill("new disk")
     await admins.get_by_role("button", name="Stop, and end its trials").click()

@@ -145,11 +145,11 @@ async def test_use_report_is_downloaded_as_csv(address: str, browser: Browser) -
 
 async def test_user_sees_only_own_use_for_selected_period(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report", reader="joe")
-    await expect(page.locator("h1")).to_contain_text("of yourself")
+    await expect(page.locator("h1")).to_contain_text("your own")
     await page.get_by_role("combobox", name="By").select_option("user")
     await page.get_by_role("combobox", name="Time").select_option("last 7 days")
     await page.get_by_role("button", name="Show").click()
-    table = page.get_by_role("table", name="All of them")
+    table = page.get_by_role("table", name="All rows")
     await expect(table).to_contain_text("joe")
     await expect(table).not_to_contain_text("susan")
     await expect(page.locator("code").first).to_have_text("benchpool report --from 7d --by user")
@@ -157,17 +157,17 @@ async def test_user_sees_only_own_use_for_selected_period(address: str, browser:
 
 async def test_unheld_gpus_are_named_only_to_administrators(address: str, browser: Browser) -> None:
     for reader, whose in (
-        ("ada", "no project: benches, and what nobody held"),
+        ("ada", "no project: benches, and GPUs without a holder"),
         ("susan", "no project: benches"),
     ):
         page = await opened_by(browser, address, "report?period=30", reader=reader)
-        row = page.get_by_role("table", name="All of them").locator("tbody tr").last
+        row = page.get_by_role("table", name="All rows").locator("tbody tr").last
         await expect(row.locator("th")).to_have_text(whose)
 
 
 async def test_invalid_report_period_is_rejected(address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "report?period=2999-01")
-    await expect(page.locator("main")).to_contain_text("has not come yet")
+    await expect(page.locator("main")).to_contain_text("in the future")
 
 
 async def test_replay_button_shows_sufficient_gpu_count(
@@ -182,10 +182,10 @@ async def test_replay_button_shows_sufficient_gpu_count(
         runtime.end(worker, at=clock.now())
         await reached(pool, worker.job, State.SUCCEEDED)
     # The message advises more days, and the page has a field for them.
-    await page.get_by_label("Last days").fill("90")
+    await page.get_by_label("Days to replay").fill("90")
     await page.get_by_role("button", name="Replay").click()
     await expect(page.locator("main")).to_contain_text("of the last 90 days")
-    await expect(page.get_by_label("Last days")).to_have_value("90")
+    await expect(page.get_by_label("Days to replay")).to_have_value("90")
     await expect(page.locator("main")).to_contain_text("4 GPUs in one pool would have been enough")
     await expect(page.get_by_role("table", name="Static shares")).to_contain_text("vision")
     others = await opened_by(browser, address, "report", reader="joe")
@@ -199,14 +199,14 @@ async def test_idle_bench_replay_shows_reclaimable_gpus(
     tom = Holder(bench="lease-of-tom", server="lab", user="tom")
     pool.metering.database.write(steady("gpu-09/0", now - 6 * HOUR, now, 0.0, tom, span_s=60.0))
     page = await opened_by(browser, address, "report")
-    await page.get_by_role("button", name="Go through").click()
-    table = page.get_by_role("table", name="What would idle benches give back?")
+    await page.get_by_role("button", name="Calculate").click()
+    table = page.get_by_role("table", name="What would reclaiming idle benches free?")
     await expect(table.get_by_role("row").nth(1)).to_contain_text("tom")
     main = page.locator("main")
-    await expect(main).to_contain_text("Given back after 1 h of idleness")
-    await expect(main).to_contain_text("Nothing was given back for this answer.")
-    await page.get_by_label("After minutes").fill("600")
-    await page.get_by_role("button", name="Go through").click()
+    await expect(main).to_contain_text("Reclaimed after 1 h of idleness")
+    await expect(main).to_contain_text("This answer reclaimed no GPUs.")
+    await page.get_by_label("Idle time in minutes").fill("600")
+    await page.get_by_role("button", name="Calculate").click()
     await expect(main).to_contain_text("No bench was idle for 10 h")
     await expect(main).to_contain_text("benchpool idle-benches --minutes 600")
     if folder := os.environ.get("BENCHPOOL_SCREENSHOTS"):

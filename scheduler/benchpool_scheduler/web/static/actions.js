@@ -27,7 +27,7 @@ export function actInPlace(page) {
 async function send(form, page) {
   const home = focusHome(form);
   const answer = await load("POST", form.action, new URLSearchParams(new FormData(form)));
-  const message = answer.page?.querySelector("[data-message]")?.dataset.message ?? "The service gave no answer; reload the page.";
+  const message = answer.page?.querySelector("[data-message]")?.dataset.message ?? "The service did not answer. Reload the page.";
   for (const sheet of form.querySelectorAll("details[open]")) sheet.open = false;
   if (answer.status !== 200) {
     tell(message, true);

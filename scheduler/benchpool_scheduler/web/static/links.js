@@ -11,7 +11,7 @@ export function copyLinks() {
     if (!button) return;
     const address = new URL(button.dataset.copy, location.href).href;
     if (!(await copied(address))) {
-      say(`The browser does not let this page copy: ${address}`);
+      say(`The browser blocked copying. Copy this address: ${address}`);
       return;
     }
     say("Link copied.");

@@ -12,6 +12,8 @@ const PAUSE_MS = 800;
 /** Maximum share of time spent on page reloads, so that slow pages are requested less often. */
 const SHARE = 1 / 8;
 const STALE_MS = 60_000;
+/** Timeout of a page, so that one lost answer does not end all later updates. */
+const PATIENCE_MS = 30_000;
 
 /** Load a page as a document. Its scripts do not run. */
 export function load(method, url, body = null) {
@@ -21,7 +23,9 @@ export function load(method, url, body = null) {
     request.responseType = "document";
     request.setRequestHeader("X-XSRFToken", document.documentElement.dataset.xsrf);
     request.onload = () => resolve({ status: request.status, page: request.response, url: request.responseURL });
-    request.onerror = () => reject(new Error("The service does not answer; the page tries again."));
+    request.onerror = () => reject(new Error("The service does not answer. Try again later."));
+    request.ontimeout = request.onerror;
+    if (method === "GET") request.timeout = PATIENCE_MS;
     request.send(body);
   });
 }

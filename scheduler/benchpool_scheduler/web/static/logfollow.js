@@ -44,7 +44,7 @@ class Follower {
         },
       },
       opened: () => this.say("Following."),
-      lost: () => this.say("The connection was lost; trying again."),
+      lost: () => this.say("The connection was lost. Reconnecting."),
     });
   }
 

@@ -15,7 +15,7 @@ export const stateChanges = {
       const was = before.get(key);
       if (was !== undefined && was.state !== state) told.push(`${name} is ${state}.`);
     }
-    return told.length > MOST ? `${told.length} of your jobs changed their state.` : told.join(" ");
+    return told.length > MOST ? `${told.length} of your jobs changed state.` : told.join(" ");
   },
 };
 
@@ -31,6 +31,6 @@ let heardOn = true;
 
 /** Announce loss and return of the connection, but no retries. */
 export function spoken(element, on) {
-  if (on !== heardOn) say(on ? "The page is live again." : "The connection was lost; the page tries again.");
+  if (on !== heardOn) say(on ? "The page is live again." : "The connection was lost. Reconnecting.");
   heardOn = on;
 }

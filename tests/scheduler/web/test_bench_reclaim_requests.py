@@ -51,18 +51,18 @@ async def test_bench_owner_sees_reclaim_request_with_reason(
     answer = await asks(http, "ada", lease.id, "  two people   wait ")
     assert answer.status_code == 303
     page = (await http.get("", headers=as_("joe"))).text
-    assert "<bdi>ada</bdi> asks for it back" in page
+    assert "<bdi>ada</bdi> requests its release" in page
     assert "<bdi>two people wait</bdi>" in page
     (held,) = pool.views.quota(JOE).build.held
-    assert held.asked_back is not None
-    assert (held.asked_back.by, held.asked_back.reason) == ("ada", "two people wait")
+    assert held.reclaim_request is not None
+    assert (held.reclaim_request.by, held.reclaim_request.reason) == ("ada", "two people wait")
     assert "two people wait" not in (await http.get("", headers=as_("susan"))).text
     (record,) = (await pool.audit.read(ADMIN, AuditQuery(action="ask_back"))).records
     assert (record.actor, record.target) == ("ada", lease.id)
     await pool.benches.release(HUB, lease.id)
     again = await pool.benches.reserve(HUB, asked)
-    assert again.asked_back is None
-    assert pool.benches.leases(JOE)[0].asked_back is None
+    assert again.reclaim_request is None
+    assert pool.benches.leases(JOE)[0].reclaim_request is None
 
 
 async def test_reclaim_request_survives_restart(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ async def test_reclaim_request_survives_restart(tmp_path: Path) -> None:
                 await asks(http, "ada", lease.id, "maintenance")
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         (held,) = pool.views.quota(JOE).build.held
-        assert held.asked_back is not None
-        assert held.asked_back.reason == "maintenance"
+        assert held.reclaim_request is not None
+        assert held.reclaim_request.reason == "maintenance"
 
 
 async def test_reclaim_request_requires_administrator_and_reason(
@@ -87,4 +87,4 @@ async def test_reclaim_request_requires_administrator_and_reason(
     assert (await asks(http, "ada", lease.id, " ")).status_code in (400, 422)
     assert (await asks(http, "ada", "z" * 26, "gone")).status_code == 404
     (held,) = pool.views.quota(JOE).build.held
-    assert held.asked_back is None
+    assert held.reclaim_request is None

@@ -190,7 +190,7 @@ def test_only_job_holding_gpus_is_within_quota() -> None:
         return next(fact.text for fact in facts if fact.name == "Quota")
 
     assert quota_of(State.RUNNING) == "within quota"
-    waits = "preemptible: what it holds beyond the quota may be paused for others"
+    waits = "preemptible: may be paused for others while it is over quota"
     assert quota_of(State.QUEUED) == quota_of(State.SUCCEEDED) == waits
 
 
@@ -283,9 +283,9 @@ def test_bench_row_shows_last_activity_and_idleness() -> None:
 
 
 def test_project_row_shows_gpus_reclaimed_this_week() -> None:
-    given = ProjectQuota("a", 2, 3, 4, None, 1, gave_back=3, pauses=2)
+    given = ProjectQuota("a", 2, 3, 4, None, 1, reclaimed_gpus=3, pauses=2)
     rows = projects_view([given, ProjectQuota("b", 0, 0, 0, None, 0)]).rows
-    assert [row.gave_back for row in rows] == ["3 GPUs in 2 pauses", "–"]
+    assert [row.reclaimed_gpus for row in rows] == ["3 GPUs in 2 pauses", "–"]
 
 
 def test_project_bars_share_scale_and_mark_quotas() -> None:

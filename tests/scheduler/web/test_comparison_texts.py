@@ -61,12 +61,12 @@ def test_code_of_commands_is_reported_as_not_compared() -> None:
     code = SentCode(BAD.id, "command", None, [], command=["./run.sh"])
     detail, submission = JobDetail(BAD, []), JobSubmission(CommandEntry(["./run.sh"]))
     found = compare(Sent(detail, submission, code), Sent(detail, submission, code), NOW)
-    assert found.code_note.startswith("What a command or module runs is not compared line by line")
+    assert found.code_note.startswith("The code of a command or module is not compared line")
 
 
 def test_missing_code_is_not_reported_as_equal() -> None:
     gone = Sent(sent(GOOD).detail, sent(GOOD).submission, None)
     found = compare(sent(BAD, "x"), gone, NOW)
     assert found.answer == (
-        "They were sent with the same options. The code of one of them is no longer kept."
+        "They were sent with the same options. The code of one of the runs is no longer kept."
     )

@@ -121,7 +121,7 @@ async def test_job_page_follows_log_until_scrolled_up(visit: Visit, staged: Stag
 
 async def test_job_page_switches_to_log_of_new_attempt(visit: Visit, staged: StagedPool) -> None:
     page = (await visit("susan", f"jobs/{WAITS.id}")).page
-    await expect(page.get_by_text("No log yet: the job has not started.")).to_be_visible()
+    await expect(page.get_by_text("No log yet. The job has not started.")).to_be_visible()
     await expect(page.locator("#live")).to_have_text("live")
     for attempt in (1, 2):
         staged.log_bytes[WAITS.id] = f"attempt {attempt} begins\n".encode()

@@ -24,7 +24,7 @@ NOTE = JobUsage(
         UsageFigure("CPUs", "1.0 of 1"),
     ],
     text="Its GPU was busy 12 % of the time, and 1.0 of 1 CPU in use.",
-    change="Ask for more CPUs, and let the data loader have as many processes.",
+    change="Request more CPUs, and give the data loader one process for each.",
     option="--cpus 2",
     rule="cpus-full",
 )
@@ -36,11 +36,11 @@ async def test_usage_note_shows_figures_text_and_option(
     staged.add(ENDED)
     seen = await visit("susan", f"jobs/{ENDED.id}")
     await expect(seen.page.locator("h1")).to_have_text("train")
-    assert "What it used" not in await seen.page.content()
+    assert "Resource use" not in await seen.page.content()
     staged.usages[ENDED.id] = NOTE
     for width in (1280, 390):
         seen = await visit("susan", f"jobs/{ENDED.id}", width=width)
-        part = seen.page.get_by_role("region", name="What it used")
+        part = seen.page.get_by_role("region", name="Resource use")
         for figure in NOTE.figures:
             await expect(part).to_contain_text(figure.text)
         await expect(part).to_contain_text(f"{NOTE.text} Next time: {NOTE.change} Send with")

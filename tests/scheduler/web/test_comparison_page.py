@@ -78,10 +78,12 @@ async def test_job_is_compared_with_previous_submission(
 ) -> None:
     first = await runs(pool, "print('lr', 0.1)\n", gpus=1)
     alone = await reader(browser, address, f"jobs/{first.id}/compare")
-    await expect(alone.locator(".empty")).to_contain_text("There is no other send of train by")
+    await expect(alone.locator(".empty")).to_contain_text(
+        "There is no other submission of train by"
+    )
     second = await runs(pool, "print('lr', 0.01)\n", gpus=2)
     page = await reader(browser, address, f"jobs/{second.id}")
-    await page.get_by_role("link", name="Compare with another send").click()
+    await page.get_by_role("link", name="Compare with another submission").click()
     answer = page.locator(".answer")
     await expect(answer).to_have_text(
         "They were sent with different GPUs, file train.py and 2 lines of code."
@@ -112,7 +114,7 @@ async def test_environments_of_jobs_are_compared(
 ) -> None:
     first, second = await recorded(pool, "2.0.0", 1), await recorded(pool, "2.1.0", 1)
     page = await reader(browser, address, f"jobs/{second.id}/compare")
-    rows = page.get_by_role("table", name="What they had around them").locator("tbody tr")
+    rows = page.get_by_role("table", name="Environment").locator("tbody tr")
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("package numpy")
     await expect(rows.get_by_role("cell")).to_have_text(["2.0.0", "2.1.0"])
@@ -131,7 +133,7 @@ async def test_repeated_job_is_compared_with_original(
     page = await reader(browser, address, f"jobs/{first.id}")
     await page.get_by_role("button", name="Run again as it was around").click()
     await page.wait_for_url("**did=again**")
-    said = "around runs again as it was: this is the new job."
+    said = "around was sent again as it was. This is the new job."
     await expect(page.locator("#flash")).to_contain_text(said)
     again = page.url.partition("jobs/")[2][:26]
     assert again != first.id

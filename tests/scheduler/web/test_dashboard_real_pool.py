@@ -140,7 +140,7 @@ async def test_log_lines_and_attempts_have_links(
     job = await pool.jobs.submit(SUSAN, python_job(MANY_LINES, name="many"))
     await reached(pool, job.id, State.SUCCEEDED)
     page = await opens(browser, address, "susan", f"jobs/{job.id}")
-    await page.get_by_role("link", name="Number its lines").click()
+    await page.get_by_role("link", name="Number the lines").click()
     numbered = page.locator("pre.lines")
     await expect(numbered.locator("span").last).to_contain_text("line 2000: <i>")
     await numbered.get_by_role("link", name="Line 1950", exact=True).click()
@@ -193,7 +193,7 @@ async def test_files_of_ended_job_are_deleted_from_page(
     await expect(sheet).to_contain_text(re.compile(r"Logs \(\d+\.0 KiB\)"))
     folder = pool.observed.settings.state / "jobs" / job.id / "output"
     await sheet.get_by_role("button", name="Delete for good").click()
-    await expect(page.locator("#flash")).to_contain_text("Say what is to be deleted")
+    await expect(page.locator("#flash")).to_contain_text("Name the files to delete")
     assert (folder / "large").exists()
     await page.locator("summary[aria-label^='Delete files of leaves']").click()
     await results.check()
@@ -222,7 +222,7 @@ async def test_reclaimable_gpus_are_shown_and_obtained(
         borrowing = await pool.jobs.submit(JOE, sleeper())
         await reached(pool, borrowing.id, State.RUNNING)
     page = await opened_by(browser, address, "mine", "susan")
-    told = "none now; 2 GPUs of the quota when jobs over theirs pause (20 s at most)"
+    told = "none now; 2 GPUs of the quota after jobs over quota pause (20 s at most)"
     await expect(page.locator("#quota")).to_contain_text(told)
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
     await reached(pool, job.id, State.RUNNING)

@@ -48,7 +48,7 @@ async def test_time_limit_is_changed_with_cli_syntax(site: str, staged: StagedPo
     await staged.becomes(MINE.id, state=State.QUEUED, time_limit_s=5400)
     page = await http.get(f"jobs/{MINE.id}")
     assert 'name="time_limit_s" type="text" autocomplete="off" required value="1h30m"' in page.text
-    assert "it is ended after so long: 90m, 2h, 3d, or seconds" in page.text
+    assert "time limit of an attempt: 90m, 2h, 3d, or seconds" in page.text
     fields = {"_xsrf": "token-of-susan", "back": "job"}
     for given, seconds in (("2h", 7200), ("90 min", 5400), ("600", 600)):
         answer = await http.post(f"jobs/{MINE.id}/change", data=fields | {"time_limit_s": given})
@@ -57,6 +57,6 @@ async def test_time_limit_is_changed_with_cli_syntax(site: str, staged: StagedPo
     for wrong in ("soon", "0", "400d"):
         answer = await http.post(f"jobs/{MINE.id}/change", data=fields | {"time_limit_s": wrong})
         assert answer.status_code == 422
-        said = f"Time limit is &#39;{wrong}&#39;: give a time such as 90m, 1h30m or 2d, or seconds;"
+        said = f"Time limit is &#39;{wrong}&#39;. Give a time such as 90m, 1h30m or 2d, or seconds;"
         assert said in answer.text, answer.text
     await http.aclose()

@@ -43,7 +43,7 @@ projects:
   # susan's thesis
   - {name: susan, parent: research, quota: 4, members: [susan], leads: [susan]}
   - {name: joe, parent: research, quota: 2, members: [joe], priority: 1}
-  - {name: guests, members: ["*"], each: {limit: 2}}
+  - {name: guests, members: ["*"], personal_projects: {limit: 2}}
 policy: {grace_s: 20, oversubscribe: true}
 """
 SEEN_S = 1_700_000_000.0
@@ -110,12 +110,12 @@ async def test_quota_change_previews_starts_and_preemptions(
     await page.get_by_label("Guaranteed GPUs of joe").fill("4")
     await page.get_by_label("Guaranteed GPUs of susan").fill("2")
     await expect(plan).to_contain_text("joe starts 1 job now, with 2 GPUs")
-    await expect(plan).to_contain_text("susan gives way by 4 GPUs")
+    await expect(plan).to_contain_text("susan loses 4 GPUs")
     await expect(plan).to_contain_text("Project joe (joe): guaranteed quota 2 → 4.")
     await expect(plan).to_contain_text("projects.joe.quota=4")
     await shot(page, "quotas-whatif")
     assert file.read_text() == TEXT
-    await page.get_by_label("Reason, kept beside the change").fill("the paper of joe")
+    await page.get_by_label("Reason, recorded with the change").fill("the paper of joe")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("In force as version 2.")).to_be_visible()
     assert "# susan's thesis" in file.read_text()
@@ -126,10 +126,10 @@ async def test_quota_change_previews_starts_and_preemptions(
     assert waits.state is State.QUEUED
     versions = page.locator("#versions")
     await expect(versions).to_contain_text("the paper of joe")
-    await versions.get_by_label("Back to version 1 …").click()
-    await versions.get_by_label("Reason, kept beside the change").fill("too early")
+    await versions.get_by_label("Revert to version 1 …").click()
+    await versions.get_by_label("Reason, recorded with the change").fill("too early")
     await shot(page, "quotas-versions")
-    await versions.get_by_role("button", name="Put in force now").click()
+    await versions.get_by_role("button", name="Revert now").click()
     await expect(page.get_by_text("In force as version 3.")).to_be_visible()
     assert file.read_text() == TEXT
 
@@ -141,9 +141,9 @@ async def test_gpu_hour_budget_is_set_and_shown_beside_quotas(
     await page.get_by_label("Hard budget of GPU-hours of project susan").fill("6000")
     await page.get_by_label("Soft budget of GPU-hours of all other users").fill("300")
     plan = page.locator("#plan")
-    await expect(plan).to_contain_text("Project susan (susan): budget of a month none → hard 6000")
+    await expect(plan).to_contain_text("Project susan (susan): monthly budget none → hard 6000")
     await expect(plan).to_contain_text("projects.susan.gpu_hours.hard=6000 gpu_hours.soft=300")
-    await page.get_by_label("Reason, kept beside the change").fill("the grant")
+    await page.get_by_label("Reason, recorded with the change").fill("the grant")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("In force as version 2.")).to_be_visible()
     await expect(page.locator("#gpu-hours")).to_contain_text("0.0 of 6000 GPU-hours this month")
@@ -151,7 +151,7 @@ async def test_gpu_hour_budget_is_set_and_shown_beside_quotas(
     assert "gpu_hours:" in file.read_text()
     page = await opened_by(browser, address, "")
     await expect(page.locator("#projects")).to_contain_text("0.0 of 6000 GPU-hours this month")
-    await expect(page.locator("#projects-h")).to_contain_text("you used 0.0 of softly 300")
+    await expect(page.locator("#projects-h")).to_contain_text("you used 0.0 of 300 (soft)")
 
 
 async def test_pasted_users_get_bench_and_project(
@@ -164,13 +164,13 @@ async def test_pasted_users_get_bench_and_project(
     await expect(susan.locator("time")).to_have_attribute("datetime", re.compile("^2023-11-14T"))
     await page.get_by_role("textbox", name="Names").fill("zoe, ann.lee\nzoe")
     await page.get_by_label("Bench GPUs of each").fill("1")
-    await page.locator("select[name=project]").select_option("an own project each")
-    await page.get_by_label("GPUs of an own project").fill("1")
+    await page.locator("select[name=project]").select_option("a new project each")
+    await page.get_by_label("GPUs of each new project").fill("1")
     plan = page.locator("#plan")
-    await expect(plan).to_contain_text("Project zoe (zoe) is new, guaranteed quota 1.")
+    await expect(plan).to_contain_text("Project zoe (zoe) is added, guaranteed quota 1.")
     await expect(plan).to_contain_text("Build quota of user ann.lee: not set → 1 GPU.")
     await shot(page, "people-add")
-    await page.get_by_label("Reason, kept beside the change").fill("new this term")
+    await page.get_by_label("Reason, recorded with the change").fill("new this term")
     await page.get_by_role("button", name="Save").click()
     row = page.get_by_role("row").filter(has_text="ann.lee")
     await expect(row).to_contain_text("not in the Hub yet")
@@ -193,11 +193,11 @@ async def test_personal_projects_are_changed_by_their_template(
     await page.get_by_label("Limit of each personal project of guests").fill("3")
     await expect(page.locator("#plan")).to_contain_text("a personal project for each member")
     await page.get_by_label("Hard budget of GPU-hours of each personal project of guests").fill("9")
-    await expect(page.locator("#plan")).to_contain_text("a month hard 9 GPU-hours")
-    await page.get_by_label("Reason, kept beside the change").fill("more guests")
+    await expect(page.locator("#plan")).to_contain_text("monthly hard 9 GPU-hours")
+    await page.get_by_label("Reason, recorded with the change").fill("more guests")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("In force as version 2.")).to_be_visible()
-    assert "each: {limit: 3, gpu_hours: {hard: 9}}" in file.read_text()
+    assert "personal_projects: {limit: 3, gpu_hours: {hard: 9}}" in file.read_text()
     assert pool.observed.now.configuration.project("ada").project.limit == 3  # type: ignore[union-attr]
 
 
@@ -219,11 +219,11 @@ async def test_markup_in_names_is_escaped(pool: Pool, address: str, browser: Bro
 async def test_rejected_form_keeps_typed_values(pool: Pool, address: str, browser: Browser) -> None:
     page = await opened_by(browser, address, "quotas", java_script_enabled=False)  # type: ignore[arg-type]
     await page.get_by_label("Limit of joe").fill("many")
-    await page.get_by_label("Reason, kept beside the change").fill("why not")
+    await page.get_by_label("Reason, recorded with the change").fill("why not")
     await page.get_by_role("button", name="Save").click()
     await expect(page.locator("#plan")).to_contain_text("must be a whole number, not 'many'")
     await expect(page.get_by_label("Limit of joe")).to_have_value("many")
-    await expect(page.get_by_label("Reason, kept")).to_have_value("why not")
+    await expect(page.get_by_label("Reason, recorded")).to_have_value("why not")
     assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
 
 
@@ -239,7 +239,7 @@ async def test_very_large_quota_form_can_be_edited(
     await page.get_by_label("Limit of p78", exact=True).fill("many")
     await expect(page.locator("#plan")).to_contain_text("must be a whole number, not 'many'")
     await page.get_by_label("Limit of p78", exact=True).fill("")
-    await page.locator("#settings").get_by_label("Reason, kept").fill("one more")
+    await page.locator("#settings").get_by_label("Reason, recorded").fill("one more")
     await expect(page.get_by_role("button", name="Save")).to_be_enabled()
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("In force as version 3.")).to_be_visible()
@@ -254,9 +254,9 @@ async def test_outdated_form_does_not_overwrite_newer_version(
         await one.get_by_label("Limit of joe").fill(limit)
         await expect(one.locator("#plan")).to_contain_text(f"limit not set → {limit}")
     for one in (page, other):
-        await one.get_by_label("Reason, kept beside the change").fill("mine")
+        await one.get_by_label("Reason, recorded with the change").fill("mine")
         await one.get_by_role("button", name="Save").click()
-    await expect(other.locator("#plan")).to_contain_text("looked at version 1, version 2 is")
+    await expect(other.locator("#plan")).to_contain_text("based on version 1, version 2 is")
     assert pool.observed.now.configuration.project("joe").project.limit == 5  # type: ignore[union-attr]
 
 

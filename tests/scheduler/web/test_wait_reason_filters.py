@@ -37,5 +37,5 @@ async def test_queue_counts_wait_reasons_and_filters_by_reason(
         assert f'<option value="{code}">' in listed
     assert (">broke<" in failed, ">capped<" in failed) == (True, False)
     assert "benchpool jobs --all --reason exit-code" in failed
-    assert "No job that you may see is like that." in none
+    assert "No job that you may see matches." in none
     assert wrong.status_code == 422

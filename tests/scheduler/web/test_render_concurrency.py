@@ -43,7 +43,7 @@ async def test_page_renders_are_limited_per_user(
             await asyncio.wait([it for it in asked if not it.done()], return_when="FIRST_COMPLETED")
         refused = [task.result() for task in asked if task.done()]
         assert {answer.status_code for answer in refused} == {429}
-        assert f"and {MOST} may be: wait for them" in refused[0].text
+        assert f"still pending (limit: {MOST}). Wait for them." in refused[0].text
         assert (await ask("joe")).status_code == 200
         assert sum(task.done() for task in asked) == 5
         go_on.set()

@@ -20,7 +20,7 @@ async def test_idle_bench_shows_next_step_or_exemption(
             (
                 "exempt: [{who: susan, until: 2027-12-31}]",
                 "",
-                "left alone until 2028-01-01 00:00 UTC",
+                "exempt until 2028-01-01 00:00 UTC",
             ),
         )
     ):

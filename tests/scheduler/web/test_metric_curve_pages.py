@@ -63,7 +63,9 @@ async def test_job_without_metrics_has_no_curves(visit: Visit, told: StagedPool)
     await expect(seen.page.locator("h1")).to_have_text("silent")
     assert "Curves" not in await seen.page.locator("main").inner_text()
     seen = await visit("susan", f"compare?job={SILENT.id}")
-    await expect(seen.page.locator("main")).to_contain_text("None of them has reported a number")
+    await expect(seen.page.locator("main")).to_contain_text(
+        "None of these jobs has reported a number"
+    )
 
 
 @browsed
@@ -91,7 +93,7 @@ async def test_curves_of_jobs_are_overlaid_with_best_marked(
 @browsed
 async def test_jobs_of_tag_are_compared(visit: Visit, told: StagedPool) -> None:
     seen = await visit("susan", "jobs?tag=lr-sweep")
-    await seen.page.get_by_role("link", name="Compare what they reported").click()
+    await seen.page.get_by_role("link", name="Compare their metrics").click()
     await expect(seen.page.locator("h1")).to_contain_text("tagged lr-sweep")
     await expect(seen.page.get_by_role("list", name="Lines").get_by_role("listitem")).to_have_count(
         2
@@ -101,7 +103,7 @@ async def test_jobs_of_tag_are_compared(visit: Visit, told: StagedPool) -> None:
 @browsed
 async def test_comparison_with_foreign_job_is_not_found(visit: Visit, told: StagedPool) -> None:
     seen = await visit("joe", f"compare?job={GOOD.id}")
-    await expect(seen.page.locator("h1")).to_have_text("There is nothing here")
+    await expect(seen.page.locator("h1")).to_have_text("Page not found")
 
 
 def metrics(lines: Lines) -> JobMetrics:

@@ -125,7 +125,7 @@ def test_administrator_sets_and_reverts_quota_on_page(
     page.get_by_role("link", name="Quotas", exact=True).click()
     page.get_by_label("Limit of susan").fill("3")
     expect(page.locator("#plan")).to_contain_text("limit not set → 3")
-    page.get_by_label("Reason, kept beside the change").fill("so many is enough")
+    page.get_by_label("Reason, recorded with the change").fill("so many is enough")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("In force as version 2.")).to_be_visible()
     with direct.Client(headers={"Authorization": f"token {up.ready['admin_token']}"}) as admin:
@@ -136,8 +136,8 @@ def test_administrator_sets_and_reverts_quota_on_page(
     ]
     assert log[0]["author"]
     versions = page.locator("#versions")
-    versions.get_by_label("Back to version 1 …").click()
-    versions.get_by_label("Reason, kept beside the change").fill("it was not")
-    versions.get_by_role("button", name="Put in force now").click()
+    versions.get_by_label("Revert to version 1 …").click()
+    versions.get_by_label("Reason, recorded with the change").fill("it was not")
+    versions.get_by_role("button", name="Revert now").click()
     expect(page.get_by_text("In force as version 3.")).to_be_visible()
     expect(page.get_by_label("Limit of susan")).to_have_value("")
