@@ -229,7 +229,7 @@ async def test_bench_for_new_user_preempts_jobs(tmp_path: Path) -> None:
             directory.known_users = (HubUser("joe"), HubUser("zoe"))
 
         directory.refresh = refresh  # type: ignore[method-assign]
-        with pytest.raises(Unavailable, match="try again then"):
+        with pytest.raises(Unavailable, match="Try again then"):
             await pool.benches.reserve(HUB, ask(user="zoe"))
         worker, notice = (await runtime.until_noticed(1))[0]
         assert notice.for_ == "benches"

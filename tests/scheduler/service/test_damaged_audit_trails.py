@@ -19,7 +19,7 @@ async def test_damaged_audit_trail_is_reported(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         (one,) = (await pool.audit.read(ADMIN, AuditQuery(action="audit-damaged"))).records
         assert one.actor == "benchpool"
-        assert f"at the end of {files[-1].name} were no records" in one.reason
+        assert f"at the end of {files[-1].name} were not records" in one.reason
         (problem,) = pool.views.status(ADMIN).health.problems
         assert problem == f"The audit trail was damaged: {one.reason}."
         assert (await pool.audit.verify(ADMIN, AuditVerifyQuery())).ok

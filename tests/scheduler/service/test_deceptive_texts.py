@@ -45,10 +45,10 @@ async def test_deceptive_characters_in_names_and_tags_are_refused(pool: Pool, te
     job = await pool.jobs.submit(SUSAN, sleeper(name="Träume 🚀"))
     assert job.name == "Träume 🚀"
     for sent in (sleeper(name=text), sleeper(tags=(text,))):
-        with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+        with pytest.raises(InvalidInput, match="invisible or control characters") as refused:
             await pool.jobs.submit(SUSAN, sent)
         assert text not in refused.value.message
-    with pytest.raises(InvalidInput, match="not seen or change how others are"):
+    with pytest.raises(InvalidInput, match="invisible or control characters"):
         await pool.jobs.act(SUSAN, job.id, "rename", JobRename(text))
     assert pool.jobs.detail(SUSAN, job.id).job.name == "Träume 🚀"
 
@@ -70,7 +70,7 @@ def in_paths(text: str) -> list[tuple[str, JobSubmission]]:
 
 @pytest.mark.parametrize("text", DECEPTIVE)
 async def test_deceptive_characters_in_variables_are_refused(pool: Pool, text: str) -> None:
-    with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+    with pytest.raises(InvalidInput, match="invisible or control characters") as refused:
         await pool.jobs.submit(SUSAN, sleeper(env={"DATA": f"/data/{text}"}))
     assert refused.value.field == "env"
     assert text not in refused.value.message

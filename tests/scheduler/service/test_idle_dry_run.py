@@ -66,14 +66,14 @@ async def test_dry_run_counts_idle_time_beyond_limit(tmp_path: Path) -> None:
     assert found.gpu_h == pytest.approx(sum(freed.values()))
     assert found.measured_gpu_h == pytest.approx(24)
     assert "from 2 servers; 24.0 were measured on benches." in found.text
-    assert any("What kernels and terminals did is not recorded" in it for it in found.notes)
+    assert any("The use of kernels and terminals is not recorded" in it for it in found.notes)
 
 
 async def test_dry_run_keeps_bench_with_one_busy_gpu(tmp_path: Path) -> None:
     samples = [*hours("GPU-1", TOM, (6, 0.0)), *hours("GPU-2", TOM, (6, 0.3))]
     found = await asked(tmp_path, samples)
     assert found.rows == []
-    assert found.text == "No bench was idle for 1 h in the last 1 day, as far as was measured."
+    assert found.text == "No bench was idle for 1 h in the last 1 day, as far as measured."
 
 
 async def test_dry_run_does_not_count_gaps_as_idle(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ async def test_dry_run_excludes_and_reports_exempt_benches(
     assert exemption.in_force is (until > YESTERDAY)
     assert exemption.servers == spared
     assert exemption.gpu_h == pytest.approx(5.0 * spared, abs=0.4)
-    said = f"1 server is left out in part or whole, with {exemption.gpu_h:.2f} GPU-hours, for an"
+    said = f"1 server is left out in part or whole, with {exemption.gpu_h:.2f} GPU-hours, as an"
     assert sum(note.startswith(said) for note in found.notes) == spared
-    assert sum(f"spares it: {who} until {until}." in note for note in found.notes) == spared
+    assert sum(f"applies to it: {who} until {until}." in note for note in found.notes) == spared
 
 
 async def test_dry_run_counts_bench_after_exemption_ends(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ async def test_dry_run_counts_bench_after_exemption_ends(tmp_path: Path) -> None
 async def test_dry_run_text_mentions_exempt_benches(tmp_path: Path) -> None:
     rule = f"{{exempt: [{{who: tom, until: {TOMORROW}}}]}}"
     found = await asked(tmp_path, hours("GPU-1", TOM, (6, 0.0)), rule=rule)
-    assert found.text.startswith("No bench but those that are spared was idle for 1 h")
+    assert found.text.startswith("No bench without an exemption was idle for 1 h")
 
 
 async def test_dry_run_requires_administrator(tmp_path: Path) -> None:

@@ -91,13 +91,16 @@ async def test_reservation_beyond_capacity_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ("{name: r, project: nope, gpus: 1, from: 2026-01-01, until: 2026-01-02}", "is no project"),
+        ("{name: r, project: no, gpus: 1, from: 2026-01-01, until: 2026-01-02}", "not a project"),
         ("{name: r, project: a, gpus: 0, from: 2026-01-01, until: 2026-01-02}", "between 1"),
         ("{name: r, project: a, gpus: 1, from: 2026-01-02, until: 2026-01-01}", "ends before"),
         ("{name: r, project: a, gpus: 1, from: soon, until: 2026-01-01}", "write a time as"),
         ("{name: r, project: a, gpus: 1, until: 2026-01-01}", "has no `from`"),
         ("{name: r, project: a, gpu: 1, from: 2026-01-01, until: 2026-01-02}", "did you mean"),
-        ("{name: r, project: b, gpus: 1, from: 2026-01-01, until: 2026-01-02}", "all GPUs already"),
+        (
+            "{name: r, project: b, gpus: 1, from: 2026-01-01, until: 2026-01-02}",
+            "already guaranteed all GPUs",
+        ),
     ],
 )
 def test_invalid_reservation_is_refused_with_its_position(entry: str, said: str) -> None:
@@ -115,7 +118,7 @@ def test_reservation_times_default_to_pool_time_zone() -> None:
     begins, ends = (datetime.fromtimestamp(at, UTC).hour for at in (one.begins_s, one.ends_s))
     assert (begins, ends) == (12, 16)
     assert compare(load(base), found) == [
-        "Reservation r is new: 2 GPUs for project a from 2026-07-01 14:00 to 2026-07-01 18:00 "
+        "Reservation r is added: 2 GPUs for project a from 2026-07-01 14:00 to 2026-07-01 18:00 "
         "(Europe/Berlin)."
     ]
-    assert compare(found, load(base)) == ["Reservation r goes away."]
+    assert compare(found, load(base)) == ["Reservation r is removed."]

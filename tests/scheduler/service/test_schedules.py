@@ -64,7 +64,7 @@ async def test_schedule_skips_run_while_previous_job_is_unfinished(
     assert folder == f"/data/out/{begun.next[0]:%Y-%m-%d-%H%M}"
     second = await at_its_next_time(pool, clock, begun)
     assert [it.outcome for it in second.last] == ["skipped", "sent"]
-    assert second.last[0].text == f"Job {worker.job[:8]} of the time before had not ended."
+    assert second.last[0].text == f"The previous job, {worker.job[:8]}, had not ended."
     runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
     await reached(pool, worker.job, State.SUCCEEDED)
     third = await at_its_next_time(pool, clock, begun)
@@ -105,7 +105,7 @@ async def test_schedule_pauses_while_owner_is_unknown(
     clock.pass_s(NIGHT_S)
     await pool.schedules.runner.look()
     shown = pool.schedules.show(SUSAN, begun.id)
-    assert shown.text == "Paused: The Hub does not know susan any more."
+    assert shown.text == "Paused: The Hub no longer knows susan."
     assert (shown.next, shown.last, runtime.launched) == ([], [], {})
     pool.observed.put(known)
     await pool.schedules.runner.look()
@@ -153,7 +153,7 @@ async def test_schedule_shows_refused_submission(pool: Pool, clock: FakeClock) -
         ("full moon", "UTC", "is no time"),
         ("night at 25", "UTC", "is no time"),
         ("0 2 30 2 *", "UTC", "Bad day-of-month"),
-        ("* * * * *", "UTC", "comes every 60 s"),
+        ("* * * * *", "UTC", "sends every 60 s"),
         ("night at 2", "Middle/Earth", "There is no time zone"),
     ],
 )

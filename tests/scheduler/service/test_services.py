@@ -126,8 +126,8 @@ async def test_replica_end_counts_as_failure_with_growing_pauses(
         runtime.end(worker_of(service), 0, EndedBy.ITSELF, at=clock.now())
         failed = await until_service(pool, "llm", ServiceState.FAILED, replicas=0)
         assert failed.failures == number
-        assert "exit code 0: a replica has to go on." in failed.text
-        assert failed.text.endswith(f"Another begins in {pause_s} s.")
+        assert "exit code 0, but a replica must keep running." in failed.text
+        assert failed.text.endswith(f"Another starts in {pause_s} s.")
         clock.pass_s(pause_s)
     await until_service(pool, "llm", ServiceState.READY)
     assert len({launch.env["PORT"] for launch in runtime.launched.values()}) >= 1
@@ -143,7 +143,7 @@ async def test_idle_service_sleeps_and_wakes_unless_stopped(
     clock.pass_s(600)
     leaving = await until_service(pool, "llm", ServiceState.ASLEEP)
     assert leaving.text == (
-        "Asleep: Nobody asked it anything for its idle time. The next request wakes it."
+        "Asleep: It received no request for its idle time. The next request wakes it."
     )
     noticed, notice = await until_told_to_end(pool, runtime, clock)
     assert notice.text == "Its service sleeps: the next request wakes it."
@@ -164,8 +164,8 @@ async def test_idle_service_sleeps_and_wakes_unless_stopped(
         "susan woke it.",
         "susan stopped it.",
         "A request woke it.",
-        "Nobody asked it anything for its idle time.",
-        "susan began it.",
+        "It received no request for its idle time.",
+        "susan started it.",
     ]
 
 
@@ -175,7 +175,7 @@ async def test_new_version_is_ready_before_old_one_stops(
     await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED))
     first = await until_service(pool, "llm", ServiceState.READY)
     requests.of_replica[first.replicas[0].job] = 1
-    with pytest.raises(Refused, match="say --update"):
+    with pytest.raises(Refused, match="Use --update"):
         await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, readiness="/up"))
     newer = ServiceRequest("llm", SERVED, readiness="/up", update=True)
     assert (await pool.services.serve(SUSAN, newer)).version == 2
@@ -274,12 +274,12 @@ async def test_service_access_controls_visibility_and_changes(pool: Pool) -> Non
     for change in (pool.services.sleep, pool.services.remove, pool.services.restart):
         with pytest.raises(Forbidden, match="you may open it"):
             await change(JEMMA, "llm")
-    with pytest.raises(Refused, match="taken by a service of somebody else"):
+    with pytest.raises(Refused, match="taken by another user's service"):
         await pool.services.serve(JEMMA, ServiceRequest("llm", SERVED, update=True))
-    with pytest.raises(Forbidden, match="only susan may exchange it"):
+    with pytest.raises(Forbidden, match="only susan may replace it"):
         await pool.services.serve(LEA, ServiceRequest("llm", SERVED, update=True))
     assert (await pool.services.stop(LEA, "llm")).state is ServiceState.STOPPED
-    with pytest.raises(InvalidInput, match="This service is susan's, who reads why"):
+    with pytest.raises(InvalidInput, match="This service belongs to susan, who is shown"):
         await pool.services.remove(ADMIN, "llm")
     await pool.services.wake(ADMIN, "llm")
     with pytest.raises(InvalidInput, match="--reason"):
@@ -298,7 +298,7 @@ async def test_service_of_unknown_owner_stops(
     assert pool.services.show(ADMIN, "llm").state is ServiceState.READY, "its list may be old"
     clock.pass_s(UNOWNED_S)
     stopped = await until_service(pool, "llm", ServiceState.STOPPED)
-    assert stopped.text == "Stopped: The Hub does not know susan any more. No request wakes it."
+    assert stopped.text == "Stopped: The Hub no longer knows susan. No request wakes it."
     await until_told_to_end(pool, runtime, clock)
 
 
@@ -321,8 +321,8 @@ async def test_removed_service_stops_replicas_immediately(
         (ServiceRequest("a", JobSubmission(entry=SERVED.entry, workers=2)), "one worker, not 2"),
         (ServiceRequest("a", JobSubmission(entry=SERVED.entry, time_limit_s=60)), "has no end"),
         (ServiceRequest("a", SERVED, access=ServiceAccess.GROUP), "--access group:NAME"),
-        (ServiceRequest("a", SERVED, min_replicas=3, max_replicas=2), "raise --max"),
-        (ServiceRequest("a", SERVED, max_replicas=2, port=8000), "find"),
+        (ServiceRequest("a", SERVED, min_replicas=3, max_replicas=2), "Raise --max"),
+        (ServiceRequest("a", SERVED, max_replicas=2, port=8000), "PORT"),
     ],
 )
 async def test_invalid_service_request_is_refused(

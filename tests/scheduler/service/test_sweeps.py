@@ -152,7 +152,7 @@ async def test_stopped_sweep_cancels_trials_unless_let_finish(
     (worker,) = await runtime.until_launched(1)
     with pytest.raises(NotFound):
         await pool.sweeps.stop(JOE, sweep.id, SweepStop())
-    with pytest.raises(InvalidInput, match=r"This sweep is susan's, .*or on the sweep's page\."):
+    with pytest.raises(InvalidInput, match=r"This sweep belongs to susan, .*on the sweep's page\."):
         await pool.sweeps.stop(ADMIN, sweep.id, SweepStop())
     ending = await pool.sweeps.stop(SUSAN, sweep.id, SweepStop(let_finish=True))
     assert ending.state is SweepState.ENDING
@@ -185,7 +185,7 @@ async def test_sweep_preview_shows_cost_within_quota(
     plan = SweepPlan(RATES, max_concurrent=4)
     told = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan, trial_hours=5))
     assert told.text == (
-        "3 trials, about 15.0 GPU-hours; 10 h if 2 run at a time, as your quota of 2 GPUs has it."
+        "3 trials, about 15.0 GPU-hours; 10 h if 2 run at a time, limited by your quota of 2 GPUs."
     )
     assert told.first == [{"lr": lr, "seed": 0} for lr in (0.1, 0.01, 0.001)]
     unknown = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan))
@@ -198,7 +198,7 @@ async def test_repeated_key_returns_same_sweep(pool: Pool) -> None:
     first = await pool.sweeps.begin(SUSAN, asked)
     assert (await pool.sweeps.begin(SUSAN, asked)).id == first.id
     other = SweepRequest(TRAIN, SweepPlan(RATES, max_concurrent=2), key="k1")
-    with pytest.raises(Refused, match="with another content"):
+    with pytest.raises(Refused, match="with other content"):
         await pool.sweeps.begin(SUSAN, other)
 
 

@@ -43,7 +43,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
         (
             "its results could not be sent: results hold 3 GiB",
             "Its results could not be sent: results hold 3 GiB.",
-            "The end of its log says more. Correct the cause and send it again.",
+            "See the end of its log. Correct the cause and send it again.",
         ),
     ],
 )

@@ -70,11 +70,11 @@ async def test_known_hash_requires_own_upload(pool: Pool) -> None:
 
 
 async def test_changed_upload_leaves_no_file(pool: Pool, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="the file changed on the way") as caught:
+    with pytest.raises(InvalidInput, match="The file changed on the way") as caught:
         await upload(pool, sha256="b" * 64)
     assert caught.value.code == "hash-differs"
     writer = pool.uploads.writer(SUSAN, SHA, 3)
-    with pytest.raises(TooLarge, match="More than the 3 bytes"):
+    with pytest.raises(TooLarge, match="more than the announced 3 bytes"):
         await writer.write(SCRIPT)
     pool.uploads.writer(SUSAN, SHA, 3).abort()
     assert left_over(tmp_path) == []

@@ -79,8 +79,8 @@ def project_of(
         return own[0]
     if not own:
         raise Refused(
-            f"{caller.name} belongs to no project, so the job has no quota to run on; "
-            f"ask for one with {_asking()}.",
+            f"{caller.name} belongs to no project, so the job has no quota. "
+            f"Request access to one with {_asking()}.",
             code="no-project",
             field="project",
         )
@@ -116,7 +116,7 @@ def _named_project(
         names = ", ".join(p.name for p in own) or "none"
         way = f"Ask its leads with {_asking(name)}."
         if configuration.is_personal(name):
-            way = f"It is that of {settings.members[0]} alone: {_instead(own)}."
+            way = f"It belongs to {settings.members[0]} alone: {_instead(own)}."
         raise Forbidden(
             f"You are not a member of project {name}; yours: {names}. {way}",
             code="not-a-member",
@@ -132,18 +132,18 @@ def _one_below(
     mine = [p.name for p in own if any(it.name == name for it in configuration.upwards(p.name))]
     below = configuration.below(name)
     if mine:
-        return f"send the job to what you have below it: {', '.join(mine)}."
+        return f"send the job to one of your projects below it: {', '.join(mine)}."
     led = [it for it in below if rules_all(caller) or leads(caller, it, configuration)]
     if taken := [it for it in led if configuration.holds_jobs(it)]:
         return f"send the job to one of them: {', '.join(taken)}."
     if below:
-        return f"you belong to none of them ({', '.join(below)}). Ask for one with {_asking()}."
-    return f"you have none below it. Ask for one with {_asking(name)}."
+        return f"you belong to none of them ({', '.join(below)}). Request access with {_asking()}."
+    return f"you have no project below it. Request one with {_asking(name)}."
 
 
 def _instead(own: tuple[ProjectSettings, ...]) -> str:
     if not own:
-        return f"ask for one with {_asking()}"
+        return f"request access to one with {_asking()}"
     return "name one of yours, or none" if len(own) == 1 else "name one of yours"
 
 

@@ -79,8 +79,8 @@ def require_owner_of_service(caller: Caller, user: str, *, by_service: bool) -> 
     """
     if caller.name != user or (caller.kind == "service") is not by_service:
         raise Forbidden(
-            f"This is a service of {user}, and what it runs, it runs as {user}: only {user} may "
-            "exchange it. You may stop, restart and remove it."
+            f"This service of {user} runs its program as {user}: only {user} may "
+            "replace it. You may stop, restart and remove it."
         )
 
 
@@ -150,7 +150,7 @@ def require_reason(
     others = caller.kind == "user" and caller.admin and caller.name != owner
     if others and action in STOPS and not (reason or "").strip():
         raise InvalidInput(
-            f"This {what} is {owner}'s, who reads why it is stopped: give a short reason with "
+            f"This {what} belongs to {owner}, who is shown the reason. Give a short reason with "
             f"--reason, or on the {what}'s page.",
             code="reason-missing",
             field="reason",

@@ -47,7 +47,7 @@ NAMED = ("JOB_NAME", "PROJECT", "USER")
 NODE_OF_A_GUESS = "localhost"
 ADVICE = (
     "The page Health has buttons for them; in a terminal, `benchpool adopt` lists them, "
-    "`benchpool adopt ID` takes one in, `--end` ends it."
+    "`benchpool adopt ID` adopts one, `--end` ends it."
 )
 
 
@@ -95,7 +95,7 @@ class OrphanRecovery:
 
     def doubts(self, caller: Caller) -> contract.SafeModeIssues:
         """Return unknown jobs and unreadable records. Errors: Forbidden for non-administrators."""
-        rights.require_admin(caller, "see what is not known")
+        rights.require_admin(caller, "list unknown jobs")
         self.refresh()
         return _doubts(self._observed.now.safe_mode)
 
@@ -106,11 +106,11 @@ class OrphanRecovery:
 
         Errors: Forbidden for non-administrators; InvalidInput, NotFound, Refused, Unavailable.
         """
-        rights.require_admin(caller, "decide about what is not known")
+        rights.require_admin(caller, "decide about unknown jobs")
         if request.end and request.id is None:
             raise InvalidInput(
-                "What shall end is not named: `benchpool adopt ID --end`, with an id that "
-                "`benchpool adopt` lists.",
+                "The id of the job to end is missing. Use `benchpool adopt ID --end` with an id "
+                "that `benchpool adopt` lists.",
                 field="id",
             )
         if request.id is not None:
@@ -129,8 +129,7 @@ class OrphanRecovery:
         found = {id_ for id_ in every if id_.startswith(named)}
         if len(found) > 1 and named not in found:
             raise InvalidInput(
-                f"{len(found)} that are unknown begin with {named!r}; write more characters of "
-                "the id.",
+                f"{len(found)} unknown ids begin with {named!r}. Give more characters of the id.",
                 code="ambiguous-id",
                 field="id",
             )
@@ -139,11 +138,11 @@ class OrphanRecovery:
             (it for it in safe_mode.unreadable if it.id.startswith(job.id if job else named)), None
         )
         if job is None and record is None:
-            raise NotFound(f"Nothing unknown has the id {named}: `benchpool adopt` lists what has.")
+            raise NotFound(f"No unknown job has the id {named}. `benchpool adopt` lists all ids.")
         if job is None and not end:
             raise Refused(
-                f"Nothing of {named} runs that could be taken in, and its record cannot be read: "
-                f"`benchpool adopt {named} --end` gives up the record and frees what it holds.",
+                f"{named} has no running worker to adopt, and its record cannot be read. "
+                f"`benchpool adopt {named} --end` drops the record and frees its GPUs.",
                 code="nothing-runs",
             )
         if end:
@@ -159,8 +158,8 @@ class OrphanRecovery:
             there = self._ledger.job(job.id)
             before = known.job if there is None else there
             taken = replace(
-                before, state=JobState.STARTING, attempt=attempt.attempt, wish=None, note=None,
-                promised=(), ended=None,
+                before, state=JobState.STARTING, attempt=attempt.attempt, stop_request=None,
+                note=None, promised=(), ended=None,
             )  # fmt: skip
             if there is None:
                 body = msgspec.json.encode(known.submission)
@@ -172,8 +171,8 @@ class OrphanRecovery:
                 await self._ledger.commit(*changes)
             except Conflict as conflict:
                 raise Refused(
-                    f"Job {job.id[:8]} cannot be taken in, because something of it is taken "
-                    f"({conflict}): end what has it, or end this one with "
+                    f"Job {job.id[:8]} cannot be adopted, because another holder has its resources "
+                    f"({conflict}). End that holder, or end this job with "
                     f"`benchpool adopt {job.id} --end`.",
                     code="taken",
                 ) from None
@@ -337,7 +336,7 @@ def _say_unknown(unknown: tuple[UnknownJob, ...]) -> str | None:
     verb = "runs and is" if len(unknown) == 1 else "run and are"
     return (
         f"{count(len(unknown), 'job')} {verb} not known to the database ({names}{more}); "
-        f"{count(gpus, 'GPU')} of theirs are given to nobody else. {ADVICE}"
+        f"the scheduler does not assign their {count(gpus, 'GPU')}. {ADVICE}"
     )
 
 
@@ -349,8 +348,8 @@ def _say_unreadable(unreadable: tuple[Unreadable, ...]) -> str | None:
     more = f", and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
     return (
         f"The record of {first.kind} {first.id} in {first.file} cannot be read "
-        f"({first.why}){more}; all other work goes on, and {count(gpus, 'GPU')} that they hold "
-        f"are given to nobody else. {ADVICE}"
+        f"({first.why}){more}. All other work goes on; the scheduler does not assign the "
+        f"{count(gpus, 'GPU')} of such records. {ADVICE}"
     )
 
 

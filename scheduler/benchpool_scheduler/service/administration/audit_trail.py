@@ -183,7 +183,7 @@ class AuditTrail:
     def _tell(self, failed: OSError) -> None:
         sentence = (
             f"The audit trail in {self._files.folder} cannot be written "
-            f"({failed.strerror or failed}): what is done now is not recorded. Free space there, "
+            f"({failed.strerror or failed}): current actions are not recorded. Free space there, "
             "or make it writable."
         )
         log.warning("%s", sentence)

@@ -143,7 +143,7 @@ class Backups:
         try:
             past_jobs.copy_into(past, folder / past_jobs.FOLDER)
         except OSError as error:
-            missing.append(f"What past jobs used, {past}, could not be copied: {error}.")
+            missing.append(f"The use of past jobs, {past}, could not be copied: {error}.")
         curves = self._observed.settings.state / "scheduler" / curve_files.FOLDER
         try:
             curve_files.copy_into(curves, folder / curve_files.FOLDER)
@@ -160,21 +160,21 @@ class Backups:
             configuration_versions.copy_into(versions, folder / configuration_versions.FOLDER)
         except OSError as error:
             missing.append(f"The configuration's versions {versions} were not copied: {error}.")
-        wishes = self._observed.settings.state / "scheduler" / access_requests.FILE
+        requests = self._observed.settings.state / "scheduler" / access_requests.FILE
         try:
-            access_requests.copy_into(wishes, folder)
+            access_requests.copy_into(requests, folder)
         except OSError as error:
-            missing.append(f"The wishes to belong to projects, {wishes}, were not copied: {error}.")
+            missing.append(f"The access requests, {requests}, were not copied: {error}.")
         try:
             subscription_files.copy_into(self._observed.settings.state / "scheduler", folder)
         except OSError as error:
-            missing.append(f"Who is told what was not copied: {error}.")
+            missing.append(f"Users' notification settings were not copied: {error}.")
         settings = self._observed.settings
         site = settings.notifications_file or settings.state / subscription_files.SITE
         try:
             subscription_files.copy_site(site, folder)
         except OSError as error:
-            missing.append(f"What may be sent to people, {site}, was not copied: {error}.")
+            missing.append(f"The notification settings {site} were not copied: {error}.")
         if self._file is not None:
             try:
                 shutil.copyfile(self._file, folder / "benchpool.yaml")

@@ -43,15 +43,15 @@ class BenchTrail:
 
 def _deed(one: BenchGiven) -> AuditEvent:
     reason = (
-        f"idle for {duration(one.idle_s)}, {percent(one.coverage)} of it measured; the rule gives "
-        f"back after {duration(one.act_s)}"
+        f"idle for {duration(one.idle_s)}, {percent(one.coverage)} of it measured; the rule "
+        f"reclaims after {duration(one.act_s)}"
     )
     return AuditEvent(
         Caller(one.lease.user) if one.asked else POOL,
         "",
         ACTIONS[one.act, one.done],
         one.lease.id,
-        reason="its owner gives it back" if one.asked else reason,
+        reason="its owner releases it" if one.asked else reason,
         after={
             "rule": "owner" if one.asked else RULE,
             "user": one.lease.user,

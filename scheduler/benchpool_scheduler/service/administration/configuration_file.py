@@ -27,8 +27,8 @@ def refuse_edited(file: Path, *known: str) -> None:
     """
     if _edited(file, known):
         raise Refused(
-            f"{file} was changed by hand and is not in force, so nothing is written into "
-            f"it: put it in force with `benchpool config apply {file}`, or go back with "
+            f"{file} was changed by hand and is not in force, so it is not overwritten. "
+            f"Apply it with `benchpool config apply {file}`, or go back with "
             "`benchpool config revert`.",
             code="configuration-file-changed",
         )
@@ -98,6 +98,6 @@ def _edited(file: Path, known: Sequence[str]) -> bool:
 
 def _unwritten(file: Path, error: OSError) -> Unavailable:
     return Unavailable(
-        f"{file} cannot be written ({error.strerror}); nothing was changed.",
+        f"{file} cannot be written ({error.strerror}). Nothing was changed.",
         code="configuration-file",
     )

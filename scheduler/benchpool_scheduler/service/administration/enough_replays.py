@@ -35,7 +35,7 @@ class EnoughReplays:
         rights.require_admin(caller, "ask how many GPUs would have been enough")
         if self._busy.locked():
             raise TooMany(
-                "Another replay of the history is under way, and one at a time is the limit: ask "
+                "Another replay of the history is running, and only one runs at a time. Try "
                 "again in a moment.",
                 code="replay-busy",
             )
@@ -45,7 +45,7 @@ class EnoughReplays:
             if not past.jobs:
                 raise InvalidInput(
                     f"No job ran and ended in the last {days}, so there is no history "
-                    "to replay: name more days.",
+                    "to replay. Use more days.",
                     field="days",
                     numbers={"days": query.days},
                 )
@@ -54,8 +54,8 @@ class EnoughReplays:
             let_in = await asyncio.to_thread(accepted, past.jobs, budgets)
             if not let_in.jobs:
                 raise InvalidInput(
-                    f"Every job of the last {days} is one of a user or project with "
-                    "a budget of 0 GPU-hours, so none could have run: raise a budget.",
+                    f"Every job of the last {days} belongs to a user or project with "
+                    "a budget of 0 GPU-hours, so none could have run. Raise a budget.",
                     field="days",
                 )
             present = bench_reserve.guaranteed_gpus(seen)

@@ -38,10 +38,10 @@ LOOKS = 12
 """Minimum number of samples until a bench is due, where the record is fine enough."""
 
 NOT_RECORDED = (
-    "What kernels and terminals did is not recorded: some of these hours may have been work on "
-    "processors alone, which the rule leaves alone. Nothing was given back for this answer."
+    "The use of kernels and terminals is not recorded: some of these hours may have been CPU "
+    "work, which the rule does not count as idle. This answer reclaimed no GPUs."
 )
-SIMULATED = "GPUs are simulated here: they are as busy as the processors of their bench."
+SIMULATED = "GPUs are simulated here: they are as busy as the CPUs of their bench."
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class IdleDryRun:
 
     async def ask(self, caller: Caller, query: IdleBenchesQuery) -> IdleBenches:
         """Return the GPU-hours that would be free. Errors: Forbidden for non-administrators."""
-        rights.require_admin(caller, "ask what idle benches would have given back")
+        rights.require_admin(caller, "replay the rule for idle benches")
         end = self._observed.settings.clock.now()
         begin = end - query.days * DAY_S
         ladder = _ladder(self._observed.now.configuration.idle_benches.ladder, query)
@@ -201,11 +201,11 @@ def _text(
     if not measured_h:
         return f"No bench was measured in the last {days}."
     if not rows:
-        which = "No bench but those that are spared" if spared else "No bench"
-        return f"{which} was idle for {idle} in the last {days}, as far as was measured."
+        which = "No bench without an exemption" if spared else "No bench"
+        return f"{which} was idle for {idle} in the last {days}, as far as measured."
     people = phrases.count(len(rows), "server")
     return (
-        f"Given back after {idle} of idleness, benches would have freed "
+        f"Reclaimed after {idle} of idleness, benches would have freed "
         f"{phrases.gpu_hours(gpu_h)} GPU-hours in the last {days}, from {people}; "
         f"{phrases.gpu_hours(measured_h)} were measured on benches."
     )
@@ -216,8 +216,8 @@ def _notes(found: bool, simulated: bool, span_s: int, act_s: float) -> Iterator[
         yield NOT_RECORDED
     if span_s * 4 > act_s:
         yield (
-            f"The record of so long a time is kept in steps of {phrases.exactly(span_s)}: shorter "
-            "idle times are not found. Name fewer days."
+            f"Records of such a long time have steps of {phrases.exactly(span_s)}: shorter idle "
+            "times are not found. Use fewer days."
         )
     if simulated:
         yield SIMULATED

@@ -20,7 +20,7 @@ class Sparing:
         >>> sparing = Sparing([IdleExemption("group:exam", date(2026, 12, 31))], "UTC")
         >>> sparing.spared({"ann", "group:exam"}, ("ann", ""), 12.0)
         >>> print(next(sparing.notes()))
-        1 server is left out in part or whole, with 12.0 GPU-hours, for an exemption spares it: \
+        1 server is left out in part or whole, with 12.0 GPU-hours, as an exemption applies to it: \
     group:exam until 2026-12-31. Groups and profiles are as the Hub has them now.
     """
 
@@ -57,7 +57,7 @@ class Sparing:
         few, many = ("is", "it") if self.servers == 1 else ("are", "them")
         yield (
             f"{phrases.count(self.servers, 'server')} {few} left out in part or whole, with "
-            f"{phrases.gpu_hours(hours)} GPU-hours, for an exemption spares {many}: {rules}. "
+            f"{phrases.gpu_hours(hours)} GPU-hours, as an exemption applies to {many}: {rules}. "
             "Groups and profiles are as the Hub has them now."
         )
 

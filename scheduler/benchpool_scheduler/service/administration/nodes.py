@@ -114,15 +114,15 @@ class NodeAdmin:
         seen = self._observed.now
         said = closings.words(node, closed=name in seen.closed)
         if node.drained is not None:
-            return NodeIntake.DRAINING, f"{name} {said}: nothing starts there, what runs goes on."
+            return NodeIntake.DRAINING, f"{name} {said}: no job starts there, running jobs go on."
         if name in seen.closed:
-            return NodeIntake.MAINTENANCE, f"{name} {said}: nothing starts there."
+            return NodeIntake.MAINTENANCE, f"{name} {said}: no job starts there."
         if name in seen.drained or not seen.inventory.facts.get(name, UNKNOWN).ready:
             return NodeIntake.NOT_READY, (
-                f"{name} is not ready: nothing starts there until it is; "
-                "`benchpool status` says more."
+                f"{name} is not ready: no job starts there until it is; "
+                "`benchpool status` shows details."
             )
-        return NodeIntake.OPEN, f"{name} {said}." if said else f"{name} takes starts."
+        return NodeIntake.OPEN, f"{name} {said}." if said else f"{name} accepts jobs."
 
     def _goes_beyond(self, job: str, begins: float) -> bool:
         """Return whether a running job may continue beyond an instant."""
@@ -168,7 +168,7 @@ class NodeAdmin:
         if ends <= now:
             raise InvalidInput(
                 f"This window would have ended at {closings.instant(ends)}, and it is "
-                f"{closings.instant(now)} now: give a later begin, or more hours.",
+                f"{closings.instant(now)} now. Use a later begin, or more hours.",
                 field="begins",
             )
         window = NodeWindowRecord(begins, ends, _words(said.reason), caller.name)
@@ -177,7 +177,7 @@ class NodeAdmin:
     async def _say(
         self, caller: Caller, name: str, change: Callable[[NodeRecord], NodeRecord]
     ) -> PoolNode:
-        rights.require_admin(caller, "decide about machines")
+        rights.require_admin(caller, "manage machines")
         self._require(name)
         await shielded(self._save(name, change))
         return self._view(name)
@@ -226,5 +226,5 @@ def _words(reason: str) -> str:
     """Return a reason as one line. Errors: InvalidInput if it is blank."""
     words = one_line(reason)
     if not words:
-        raise InvalidInput("Give a short reason: whoever waits for it reads it.", field="reason")
+        raise InvalidInput("Give a short reason: users who wait for it read it.", field="reason")
     return words

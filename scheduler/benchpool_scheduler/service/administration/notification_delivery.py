@@ -109,10 +109,10 @@ class NotificationDelivery:
             found = await asyncio.to_thread(site.load, self._file)
             await self._know()
         except InvalidInput as wrong:
-            stays = "What was in force stays" if self.site.sends else "Nobody is sent messages"
+            stays = "The old settings stay in force" if self.site.sends else "No messages are sent"
             self._observed.report(
                 _PROBLEM,
-                f"{wrong.message} {stays} until it is put right: correct it, then run "
+                f"{wrong.message} {stays}. Correct the file, then run "
                 "`benchpool notifications reload`.",
             )
             raise
@@ -131,7 +131,7 @@ class NotificationDelivery:
             await self.kept.open()
         except (OSError, ValueError) as wrong:
             raise InvalidInput(
-                f"Who is told what cannot be read: {wrong}.", code="notifications-file"
+                f"Users' notification settings cannot be read: {wrong}.", code="notifications-file"
             ) from wrong
         self._known = True
         recent = self.now() - job_messages.FRESH_S
@@ -189,25 +189,25 @@ class NotificationDelivery:
         self._timed = set()
         for job_id in looked:
             job = self._ledger.job(job_id)
-            wish = None if job is None else self.kept.subscriptions.get(job.user)
-            if job is None or wish is None or not wish.addresses:
+            subscription = None if job is None else self.kept.subscriptions.get(job.user)
+            if job is None or subscription is None or not subscription.addresses:
                 continue
             pause = max(self._ledger.pauses(job_id), key=lambda it: it.at, default=None)
             one_of_many = self._sweeps.of_job(job_id) is not None or self.quiet(job_id)
-            for message in job_messages.of_job(job, pause, wish, now):
+            for message in job_messages.of_job(job, pause, subscription, now):
                 if not one_of_many or message.event in sweep_messages.OF_TRIALS:
                     self._note(job.user, message)
             if job_messages.waits_for_time(job):
                 self._timed.add(job_id)
         for sweep in self._sweeps.all():
-            wish = self.kept.subscriptions.get(sweep.user)
-            if wish is not None and wish.addresses:
-                for message in sweep_messages.of_sweep(sweep, wish, now):
+            subscription = self.kept.subscriptions.get(sweep.user)
+            if subscription is not None and subscription.addresses:
+                for message in sweep_messages.of_sweep(sweep, subscription, now):
                     self._note(sweep.user, message)
         for schedule in self._schedules.all():
-            wish = self.kept.subscriptions.get(schedule.user)
-            if wish is not None and wish.addresses:
-                for message in schedule_messages.of_schedule(schedule, wish, now):
+            subscription = self.kept.subscriptions.get(schedule.user)
+            if subscription is not None and subscription.addresses:
+                for message in schedule_messages.of_schedule(schedule, subscription, now):
                     self._note(schedule.user, message)
         self._gather_conditions(now)
 
@@ -227,9 +227,9 @@ class NotificationDelivery:
         if self.site.pool and one.event is not NotificationEvent.IDLE_BENCH:
             yield POOL  # an idle bench concerns its owner only
         configuration = self._observed.now.configuration
-        for name, wish in self.kept.subscriptions.items():
+        for name, subscription in self.kept.subscriptions.items():
             found = self._observed.now.hub_user(name)
-            if found is None or one.event not in wish.events or not wish.addresses:
+            if found is None or one.event not in subscription.events or not subscription.addresses:
                 continue
             who = Caller(name, found.admin, frozenset(found.groups))
             hears = found.admin
@@ -301,7 +301,7 @@ class NotificationDelivery:
             return gone or await self.sender.send(to, bundle, now, person)
         except Exception:
             log.exception("a message to an address of %s failed", person)
-            return "It could not be sent: the scheduler's log says why."
+            return "It could not be sent: see the scheduler's log."
 
     async def _remember(self, person: str, messages: Mapping[str, Message]) -> None:
         now, record = self.now(), self.kept.record
@@ -316,7 +316,7 @@ class NotificationDelivery:
         try:
             await self.kept.save_record()
         except OSError as failed:
-            log.warning("what was told cannot be kept: %s", failed.strerror)
+            log.warning("the delivery record cannot be saved: %s", failed.strerror)
 
     def bundle(self, messages: Iterable[Message]) -> Bundle:
         """Return the messages as one bundle."""

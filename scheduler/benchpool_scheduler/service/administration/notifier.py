@@ -85,21 +85,20 @@ class Notifier:
         own = delivery.kept.subscriptions.get(caller.name)
         if own is None or not own.addresses:
             raise Refused(
-                "You have no address that a message could go to: add one on the page "
-                "Notifications.",
+                "You have no address for messages. Add one on the page Notifications.",
                 code="no-address",
             )
         sent, most = pace.kept(delivery.kept.record.sent.get(own.user, ()), now), self._most
         if len(sent) >= most:
             wait_s = max(1, round(sent[-most] + pace.HOUR_S - now))
             raise TooMany(
-                f"{count(len(sent), 'message')} went to you within an hour, and no more are sent: "
-                f"try again in {exactly(wait_s)}.",
+                f"You were sent {count(len(sent), 'message')} within an hour, which is the limit. "
+                f"Try again in {exactly(wait_s)}.",
                 code="too-many-notifications",
                 numbers={"sent": len(sent), "limit": most},
             )
         delivery.kept.record.sent[own.user] = [*sent, now]
-        text = f"This is a test: {own.user} hears of benchpool here."
+        text = f"This is a test: benchpool notifies {own.user} at this address."
         message = Message(f"test-{token_hex(8)}", NotificationEvent.ENDED, now, text, "mine")
         await delivery.attempt(own.user, own.addresses, delivery.bundle([message]))
         return self.settings(caller)
@@ -149,7 +148,7 @@ def _with_new(there: tuple[KeptAddress, ...], asked: NotificationChange) -> tupl
         return tuple(replace(it, secret=secret) if it.url == new.url else it for it in there)
     if len(there) >= MOST_ADDRESSES:
         raise Refused(
-            f"You have {len(there)} addresses, and {MOST_ADDRESSES} are kept: remove one first.",
+            f"You have {len(there)} addresses; the limit is {MOST_ADDRESSES}. Remove one first.",
             code="too-many-addresses",
             numbers={"addresses": len(there), "limit": MOST_ADDRESSES},
         )
@@ -158,7 +157,7 @@ def _with_new(there: tuple[KeptAddress, ...], asked: NotificationChange) -> tupl
 
 def _require_user(caller: Caller) -> None:
     if caller.kind != "user":
-        raise Forbidden("Only users are told of jobs; a service follows the events of the API.")
+        raise Forbidden("Only users are notified; a service follows the events of the API.")
 
 
 def _shown(one: KeptAddress) -> NotificationAddress:

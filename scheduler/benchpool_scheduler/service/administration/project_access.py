@@ -35,14 +35,14 @@ Key = tuple[str, str]
 
 
 OF_GROUPS = (
-    "who belongs to it by a group is taken out of the group by an administrator, on the Hub's page "
-    "Admin or where the Hub has its groups from."
+    "an administrator removes members by group from the group, on the Hub's page Admin or at the "
+    "source of the Hub's groups."
 )
 
 
 def _of_leads(asked: AccessDecision) -> str:
     key = shlex.quote(f"projects.{asked.project}.leads-={asked.user}")
-    return f"{asked.user} leads it. An administrator ends that with `benchpool config set {key}`."
+    return f"{asked.user} leads it. An administrator ends this with `benchpool config set {key}`."
 
 
 class ProjectAccess:
@@ -69,7 +69,7 @@ class ProjectAccess:
         rights.require_same_user(caller, user or caller.name)
         reader = caller if user in (None, caller.name) else self._known(user or "")
         async with self._lock:
-            found = [self._seen_by(reader, one) for one in (await self._wishes()).values()]
+            found = [self._seen_by(reader, one) for one in (await self._requests()).values()]
         return [one for one in found if one.decides or one.user == reader.name]
 
     async def ask(self, caller: Caller, asked: AccessAsk) -> AccessRequest:
@@ -81,20 +81,20 @@ class ProjectAccess:
         if belongs_to(caller, asked.project, self._observed.now.configuration):
             raise Refused(f"You belong to project {asked.project} already.", code="is-member")
         async with self._lock:
-            wishes = await self._wishes()
+            requests = await self._requests()
             key = (caller.name, asked.project)
-            mine = [one for one in wishes if one[0] == caller.name and one != key]
+            mine = [one for one in requests if one[0] == caller.name and one != key]
             if len(mine) >= MOST_OF_USER:
                 raise Refused(
-                    f"You have asked for {len(mine)} projects, and {MOST_OF_USER} wishes are kept: "
-                    "wait until one of them was decided.",
+                    f"You have {len(mine)} open access requests, and {MOST_OF_USER} is the limit. "
+                    "Wait until one is decided.",
                     code="too-many-wishes",
                     numbers={"wishes": len(mine), "limit": MOST_OF_USER},
                 )
             at = datetime.fromtimestamp(self._observed.settings.clock.now(), UTC)
-            wish = AccessRequest(caller.name, asked.project, at, one_line(asked.reason))
-            await self._write({**wishes, key: wish})
-        return self._seen_by(caller, wish)
+            request = AccessRequest(caller.name, asked.project, at, one_line(asked.reason))
+            await self._write({**requests, key: request})
+        return self._seen_by(caller, request)
 
     async def decline(self, caller: Caller, asked: AccessDecision) -> AccessRequest:
         """Decline an access request; the requester can read the reason. Errors: Forbidden,
@@ -102,17 +102,17 @@ class ProjectAccess:
         """
         self._require_lead(caller, asked.project)
         async with self._lock:
-            wishes = await self._wishes()
+            requests = await self._requests()
             key = (asked.user, asked.project)
-            if key not in wishes:
+            if key not in requests:
                 raise NotFound(
-                    f"{asked.user} has not asked to belong to project {asked.project}.",
+                    f"{asked.user} has no access request for project {asked.project}.",
                     field="user",
                 )
             said = one_line(asked.reason) or f"by {caller.name}, without a reason"
-            wish = replace(wishes[key], declined=said)
-            await self._write({**wishes, key: wish})
-        return self._seen_by(caller, wish)
+            request = replace(requests[key], declined=said)
+            await self._write({**requests, key: request})
+        return self._seen_by(caller, request)
 
     async def add(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
         """Add a user to a project, in the caller's name.
@@ -128,9 +128,9 @@ class ProjectAccess:
             return contract.ConfigurationChange(applied=True, changes=[])
         change = await self._change(caller, asked, add=[asked.user])
         async with self._lock:
-            wishes = dict(await self._wishes())
-            if wishes.pop((asked.user, asked.project), None) is not None:
-                await self._write(wishes)
+            requests = dict(await self._requests())
+            if requests.pop((asked.user, asked.project), None) is not None:
+                await self._write(requests)
         return change
 
     async def remove(self, caller: Caller, asked: AccessDecision) -> contract.ConfigurationChange:
@@ -144,7 +144,7 @@ class ProjectAccess:
                 return contract.ConfigurationChange(applied=True, changes=[])
             leads = settings is not None and asked.user in settings.leads
             raise InvalidInput(
-                f"{asked.user} is no member of project {asked.project} by name: "
+                f"{asked.user} is not a member of project {asked.project} by name: "
                 + (_of_leads(asked) if leads else OF_GROUPS),
                 field="user",
             )
@@ -172,7 +172,7 @@ class ProjectAccess:
                 code="no-such-project",
                 field="project",
             )
-        if configuration.is_parent(name) and settings.each is None:
+        if configuration.is_parent(name) and settings.personal_projects is None:
             below = ", ".join(configuration.below(name))
             raise InvalidInput(
                 f"Project {name} only groups others and has no members; name one of them: {below}.",
@@ -196,8 +196,8 @@ class ProjectAccess:
         known = self._observed.now.users.by_name
         if user not in known:
             raise InvalidInput(
-                f"The Hub knows no user {user!r}{nearest(user, list(known)).rstrip('.')}. Who has "
-                "never logged in does so first, or is added by an administrator.",
+                f"The Hub knows no user {user!r}{nearest(user, list(known)).rstrip('.')}. A new "
+                "user must log in first, or be added by an administrator.",
                 field="user",
             )
 
@@ -205,7 +205,7 @@ class ProjectAccess:
         if not self._decides(caller, project):
             raise Forbidden(
                 f"Only the leads of project {project}, of a project above it, and administrators "
-                f"say who belongs to it; you are {caller.name}.",
+                f"manage its members; you are {caller.name}.",
                 code="not-a-lead",
                 field="project",
             )
@@ -218,13 +218,13 @@ class ProjectAccess:
         found = self._observed.now.hub_user(user)
         return Caller(user) if found is None else Caller(user, found.admin, frozenset(found.groups))
 
-    def _seen_by(self, caller: Caller, wish: AccessRequest) -> AccessRequest:
-        open_ = wish.declined is None and wish.user != caller.name
-        return replace(wish, decides=open_ and self._decides(caller, wish.project))
+    def _seen_by(self, caller: Caller, request: AccessRequest) -> AccessRequest:
+        open_ = request.declined is None and request.user != caller.name
+        return replace(request, decides=open_ and self._decides(caller, request.project))
 
     # ------------------------------------------------------------------ the file
 
-    async def _wishes(self) -> Mapping[Key, AccessRequest]:
+    async def _requests(self) -> Mapping[Key, AccessRequest]:
         if self._kept is None:
             self._kept = await asyncio.to_thread(access_requests.read, self._file)
         return {
@@ -233,12 +233,12 @@ class ProjectAccess:
             if not belongs_to(self._known(one.user), one.project, self._observed.now.configuration)
         }
 
-    async def _write(self, wishes: Mapping[Key, AccessRequest]) -> None:
+    async def _write(self, requests: Mapping[Key, AccessRequest]) -> None:
         try:
-            await asyncio.to_thread(access_requests.write, self._file, wishes.values())
+            await asyncio.to_thread(access_requests.write, self._file, requests.values())
         except OSError as failed:
             raise Unavailable(
-                f"{self._file} cannot be written ({failed.strerror}); nothing was changed.",
+                f"{self._file} cannot be written ({failed.strerror}). Nothing was changed.",
                 code="access-file",
             ) from failed
-        self._kept = dict(wishes)
+        self._kept = dict(requests)

@@ -36,7 +36,7 @@ def refuse(seen: Observations, gpus: int, now: float) -> None:
         f"{place}: reservation {found.name} does not fit. At {at.isoformat(' ', 'minutes')[:16]} "
         f"({own.gpu_hours.time_zone}), {count(found.reserved, 'GPU')} would be reserved and "
         f"{quotas}, and training has {count(found.gpus, 'GPU')}. Reserve less, at another time, or "
-        "lower a quota: nobody's quota pays for a reservation.",
+        "lower a quota: reservations do not reduce quotas.",
         code="reservation-unfit",
         field="reservations",
         numbers={

@@ -108,8 +108,8 @@ class Versions:
         found = await asyncio.to_thread(self._files.get, number)
         if found is None:
             raise NotFound(
-                f"There is no version {number} of the configuration: `benchpool config log` lists "
-                "those that are kept.",
+                f"There is no version {number} of the configuration. `benchpool config log` lists "
+                "all versions.",
                 field="version",
                 numbers={"version": number},
             )
@@ -120,7 +120,7 @@ class Versions:
         newest = await asyncio.to_thread(self._files.newest, 2)
         if len(newest) < 2:
             raise Refused(
-                "There is no version before the one in force: nothing was changed since "
+                "There is no version before the current one: no change was made since "
                 "versions are recorded.",
                 code="no-version-before",
             )
@@ -131,8 +131,8 @@ class Versions:
         now = await self.current()
         if base is not None and now != base:
             raise Refused(
-                f"The configuration was changed meanwhile: you looked at version {base}, version "
-                f"{now} is in force. Look at it (`benchpool config log`) and change it again.",
+                f"The configuration was changed meanwhile: your change is based on version {base}, "
+                f"version {now} is in force. See `benchpool config log` and change it again.",
                 code="configuration-changed",
                 numbers={"base": base, "version": now},
             )

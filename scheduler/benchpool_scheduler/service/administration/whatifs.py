@@ -124,16 +124,15 @@ class WhatIfs:
         Errors: Forbidden for non-administrators; InvalidInput for a question without a difference
         or an invalid configuration; TooMany while another question is being answered.
         """
-        rights.require_admin(caller, "ask what if")
+        rights.require_admin(caller, "run what-ifs")
         if question.config is None and not question.settings and not question.more_gpus:
             raise InvalidInput(
-                "Nothing would be otherwise: name a configuration, more GPUs, or both.",
+                "Nothing to compare. Name a configuration, more GPUs, or both.",
                 field="config",
             )
         if self._busy.locked():
             raise TooMany(
-                "Another what-if is being answered, and one at a time is the limit: ask again in a "
-                "moment.",
+                "Another what-if is running, and only one runs at a time. Try again in a moment.",
                 code="whatif-busy",
             )
         async with self._busy:
@@ -167,7 +166,7 @@ class WhatIfs:
 
         Errors: Forbidden for non-administrators.
         """
-        rights.require_admin(caller, "ask what if")
+        rights.require_admin(caller, "run what-ifs")
         await asyncio.to_thread(self._reconfiguration.tried, ())
 
     def _other(self, question: contract.WhatIfQuestion) -> Configuration | None:
@@ -224,7 +223,7 @@ class WhatIfs:
         if not found.jobs:
             raise InvalidInput(
                 f"No job ran and ended in the last {count(question.history_days, 'day')}, so there "
-                "is no history to replay: name more days, or leave the history out.",
+                "is no history to replay. Use more days, or leave the history out.",
                 field="history_days",
                 numbers={"days": question.history_days},
             )
@@ -271,7 +270,7 @@ def people_told(changed: Sequence[whatif.JobComparison]) -> list[str]:
     """Return a sentence for each user whose jobs the change would affect."""
     found: dict[str, list[whatif.JobComparison]] = {}
     for one in changed:
-        found.setdefault(one.job.user or "somebody", []).append(one)
+        found.setdefault(one.job.user or "an unknown user", []).append(one)
     return [f"{user} {_listed(_fates(jobs))}." for user, jobs in sorted(found.items())]
 
 
@@ -293,8 +292,8 @@ def _fates(jobs: Sequence[whatif.JobComparison]) -> list[str]:
         gpus = count(sum(it.after.gpus for it in starts), "GPU")
         parts.append(f"starts {count(len(starts), 'job')} now, with {gpus}")
     if gives:
-        cost = f" (loses {gpu_time(lost_s)})" if lost_s >= 180 else ""
-        parts.append(f"gives way by {count(gives, 'GPU')}{cost}")
+        cost = f" (and work of {gpu_time(lost_s)})" if lost_s >= 180 else ""
+        parts.append(f"loses {count(gives, 'GPU')}{cost}")
     if gets:
         parts.append(f"keeps or gets {count(gets, 'GPU')} more")
     return parts or [f"has other GPUs for {count(len(jobs), 'job')}"]
@@ -309,13 +308,13 @@ def sentence(found: whatif.Comparison) -> str:
     """Return the immediate effects in one sentence.
 
     >>> sentence(whatif.Comparison((8, 8), (4, 4), (), ()))
-    'Now nothing would be otherwise: the same jobs would run and wait, on 4 of 8 GPUs.'
+    'Nothing would change now: the same jobs would run and wait, on 4 of 8 GPUs.'
     """
     held = f"{found.allocated[1]} of {found.gpus[1]} GPUs"
     was = f"{found.allocated[0]} of {found.gpus[0]}"
     if not found.changed:
         held = held if found.gpus[0] == found.gpus[1] else f"{held} instead of {was}"
-        return f"Now nothing would be otherwise: the same jobs would run and wait, on {held}."
+        return f"Nothing would change now: the same jobs would run and wait, on {held}."
     return f"Now {_listed(list(_parts(found)))}; jobs would hold {held} instead of {was}."
 
 
@@ -335,7 +334,7 @@ def _parts(found: whatif.Comparison) -> Iterator[str]:
         (
             sum(it.before.preempted and not it.after.preempted for it in jobs),
             "job",
-            "would not pay",
+            "would not be paused or shrunk",
         ),
         (sum(it.after.moved and not it.before.moved for it in jobs), "job", "would move"),
     ]

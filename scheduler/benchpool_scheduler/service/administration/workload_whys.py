@@ -66,7 +66,7 @@ def _longer(of: WaitCauses) -> Iterator[str]:
         behind = f", {some}behind jobs that run sooner" if of.passed else ""
         yield f"{of.later} {'starts' if of.later == 1 else 'start'} later{behind}"
     if rest := of.longer - of.paused - of.later:
-        yield f"{rest} {'loses' if rest == 1 else 'lose'} more time by pauses"
+        yield f"{rest} {'loses' if rest == 1 else 'lose'} more time to pauses"
 
 
 def why_more_pauses(of: PauseCauses) -> str:

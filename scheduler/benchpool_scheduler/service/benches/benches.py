@@ -11,8 +11,8 @@ from benchpool_scheduler.errors import NotFound, Unavailable
 from benchpool_scheduler.phrases import one_line
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.benches.asked_back import AskedBenches
 from benchpool_scheduler.service.benches.bench_activity import last_active
+from benchpool_scheduler.service.benches.reclaim_requests import ReclaimRequests
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
@@ -44,7 +44,7 @@ class Benches:
         self._reservations = reservations
         self._observed = observed
         self._denied = denied
-        self.asked = AskedBenches(observed.settings.state / "scheduler" / "asked-benches.json")
+        self.asked = ReclaimRequests(observed.settings.state / "scheduler" / "asked-benches.json")
         self.changed: Topic[str] = Topic()
 
     async def reserve(self, caller: Caller, request: contract.LeaseRequest) -> contract.Lease:
@@ -77,7 +77,7 @@ class Benches:
 
     async def release(self, caller: Caller, lease: str) -> None:
         """Release a lease. Repeating it does nothing. Errors: Forbidden."""
-        rights.require_admin(caller, "give back the GPUs of a server")
+        rights.require_admin(caller, "release the GPUs of a server")
         await self._reservations.parking.forget(lease)
         await shielded(self._reservations.release(lease))
 
@@ -88,17 +88,17 @@ class Benches:
 
         Errors: Forbidden for callers other than administrators, NotFound, Unavailable.
         """
-        rights.require_admin(caller, "ask for somebody's bench")
+        rights.require_admin(caller, "request a user's bench")
         held = self._ledger.lease(lease)
         if held is None:
-            raise NotFound("There is no such bench any more: its GPUs were given back.")
+            raise NotFound("This bench no longer exists: its GPUs were released.")
         at = moment(self._observed.settings.clock.now())
-        asked = contract.AskedBack(caller.name, at, one_line(wanted.reason))
+        asked = contract.ReclaimRequest(caller.name, at, one_line(wanted.reason))
         try:
             await self.asked.ask(lease, asked, {it.id for it in self._ledger.leases()})
         except OSError as error:
             raise Unavailable(
-                f"It cannot be written down ({error.strerror}): try again."
+                f"The request cannot be saved ({error.strerror}). Try again."
             ) from error
         self.changed.publish(lease)
         return self._view(held)
@@ -127,7 +127,7 @@ class Benches:
 def lease_view(
     record: LeaseRecord,
     active: float | None = None,
-    asked: contract.AskedBack | None = None,
+    asked: contract.ReclaimRequest | None = None,
 ) -> contract.Lease:
     """Return a lease in the form of the API."""
     return contract.Lease(
@@ -138,5 +138,5 @@ def lease_view(
         gpus=list(record.gpus),
         since=moment(record.since),
         last_active=None if active is None else moment(active),
-        asked_back=asked,
+        reclaim_request=asked,
     )

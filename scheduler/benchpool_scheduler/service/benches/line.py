@@ -144,7 +144,7 @@ class BenchLine:
         job = self._ledger.job(holder)
         if job is None:
             return None
-        if job.wish is not None or self._is_left(job.id, job.attempt, device.uuid):
+        if job.stop_request is not None or self._is_left(job.id, job.attempt, device.uuid):
             return Use.LEAVING
         if not job.spec.preemptible or device.resource != DEFAULT_RESOURCE:
             return None  # slices are neither reserved for benches nor lent
@@ -202,7 +202,7 @@ class BenchLine:
         grace_s = self._observed.now.configuration.policy.grace_s
         reason = line_words.called_back(asked, busy, grace_s)
         ends = LeaseEnds(0.0, grace_s, grace_s)
-        return reason, self._range(ends, "by the time that jobs get to save")
+        return reason, self._range(ends, "by the time that jobs have to save")
 
     def _full(
         self, waiting: Place, position: int

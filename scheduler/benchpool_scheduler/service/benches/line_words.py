@@ -13,10 +13,10 @@ def called_back(asked: int, busy: int, grace_s: float) -> Reason:
     """Return the reason of a server whose GPUs jobs are leaving; ``busy`` GPUs are still in use."""
     return Reason(
         ReasonCode.CALLED_BACK.value,
-        f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
-        f"told to save and leave, which takes at most {exactly(grace_s)}.",
+        f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that are "
+        f"saving and stopping, which takes at most {exactly(grace_s)}.",
         {"asked": asked, "busy": busy, "grace_s": grace_s},
-        "Nothing to do: the server starts by itself when they have left.",
+        "Nothing to do: the server starts by itself when they have stopped.",
     )
 
 
@@ -53,9 +53,9 @@ def until_free(servers: int, closed: Sequence[str], before: int = 0) -> str:
         servers: Number of servers that hold suitable GPUs. ``before``: queued servers ahead of it.
 
     >>> until_free(2, ["gpu-01 drains"]), until_free(0, [])
-    ('other servers have stopped or a machine is opened again', 'GPUs can be used again')
+    ('other servers have stopped or a closed machine is available', 'GPUs can be used again')
     """
-    ways = ["those in line have had their turn"] if before else []
+    ways = ["the servers before it in the queue have started"] if before else []
     ways += ["other servers have stopped"] if servers else []
-    ways += ["a machine is opened again"] if closed else []
+    ways += ["a closed machine is available"] if closed else []
     return " or ".join(ways or ["GPUs can be used again"])

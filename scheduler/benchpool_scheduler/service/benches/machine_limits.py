@@ -26,7 +26,7 @@ def check_gpus(request: LeaseRequest, inventory: Inventory) -> None:
         raise Refused(
             f"{phrases.count(request.gpus, 'GPU')}{f' of model {models}' if models else ''} for "
             f"this server are more than any machine for benches has: {most} at most. "
-            "Ask for fewer.",
+            "Request fewer.",
             code="larger-than-node",
             field="gpus",
             numbers={"asked": request.gpus, "most": most},

@@ -39,7 +39,7 @@ def why_none(request: LeaseRequest, nodes: Iterable[NodeFacts]) -> str:
     if labelled:
         taints = {taint for node in labelled for taint in _unborne(request, node)}
         words = sorted(f"{key}={value}" if value else key for key, value, _ in taints)
-        return f"it does not bear the taints of those that it wants ({', '.join(words)})"
+        return f"it does not tolerate the taints of its machines ({', '.join(words)})"
     if not request.node_selector:
         return "none of them meets its required node affinity"
     wanted = [f"{key}={value}" for key, value in sorted(request.node_selector.items())]

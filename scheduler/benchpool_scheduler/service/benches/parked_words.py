@@ -10,11 +10,11 @@ from benchpool_scheduler.core.benches.parking import ParkState
 from benchpool_scheduler.phrases import exactly
 
 OFF = (
-    "This pool parks no benches: that is experimental, for one machine with NVIDIA GPUs, and off "
-    "unless an administrator sets build.parking to true (`benchpool doctor` says what it needs)."
+    "This pool parks no benches. Parking is experimental, works on one machine with NVIDIA GPUs, "
+    "and needs build.parking: true from an administrator (`benchpool doctor` lists its needs)."
 )
 NOT_LENT = (
-    "Nothing would be won by parking: this pool lends no GPUs of benches. An administrator sets "
+    "Parking would have no effect: this pool lends no GPUs of benches. An administrator can set "
     "build.lend_idle to true."
 )
 
@@ -38,10 +38,10 @@ STEPS: Mapping[ParkState, ParkStep] = MappingProxyType(
 def not_parkable(closed: Sequence[str]) -> str:
     """Return why a bench cannot be parked.
 
-    >>> not_parkable(["one GPU: its bench holds 2 GPUs (just 1)"])
-    'This bench cannot be parked: one GPU: its bench holds 2 GPUs (just 1). It goes on as it is.'
+    >>> not_parkable(["one GPU: its bench has 2 GPUs (must be 1)"])
+    'This bench cannot be parked: one GPU: its bench has 2 GPUs (must be 1). It goes on unchanged.'
     """
-    return f"This bench cannot be parked: {'; '.join(closed)}. It goes on as it is."
+    return f"This bench cannot be parked: {'; '.join(closed)}. It goes on unchanged."
 
 
 def how_it_stands(
@@ -64,14 +64,14 @@ def how_it_stands(
     """
     match state, STEPS[state]:
         case _, ParkStep.PARKING:
-            after = " It comes back right after." if wanted else ""
+            after = " It is restored right after." if wanted else ""
             return f"Its GPU memory is being copied into the machine's memory.{after}"
         case _, ParkStep.LOST:
-            return "What its kernel had on the GPU is lost: restart the kernel. Files are kept."
+            return "The GPU memory of its kernel is lost. Restart the kernel. Files are kept."
         case ParkState.PARKED, _ if not wanted:
             return (
-                "Its GPU is lent, and its kernel waits in the machine's memory until it is brought "
-                "back."
+                "Its GPU is lent, and its kernel waits in the machine's memory until it is "
+                "restored."
             )
         case ((ParkState.PARKED | ParkState.ASKING), _) if borrowed:
             if pausable:
@@ -81,18 +81,18 @@ def how_it_stands(
                 )
             return f"{whose} GPU comes back when the training job on it ends: it may not be paused."
         case ((ParkState.PARKED | ParkState.ASKING | ParkState.RETURNING), _):
-            return f"{whose} GPU comes back as soon as NVML says that its memory is free."
+            return f"{whose} GPU comes back as soon as NVML reports its memory as free."
     return f"{whose} GPU comes back: its memory is being copied onto it."
 
 
 def lost(user: str, gpus: Sequence[str]) -> str:
     """Return the notification to administrators about a kernel that could not be restored."""
     return (
-        f"The parked kernel of {user} on {', '.join(gpus)} could not be brought back: what it had "
-        "on the GPU is lost. Its owner restarts it; the log of the scheduler has the driver's word."
+        f"The parked kernel of {user} on {', '.join(gpus)} could not be restored: its GPU memory "
+        "is lost. Its owner must restart it. The log of the scheduler has the driver's message."
     )
 
 
 def unwritten(why: str) -> str:
     """Return the notification to administrators if the list of parked benches cannot be written."""
-    return f"The list of parked benches cannot be written ({why}): make room on the disk."
+    return f"The list of parked benches cannot be written ({why}). Free disk space."

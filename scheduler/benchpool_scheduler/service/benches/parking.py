@@ -108,13 +108,13 @@ class BenchParking:
         if look.one is None:
             raise Refused(parked_words.not_parkable(look.closed), code="not-parkable")
         if self._ledger.lease(lease) is None or lease in self._kept:
-            raise Unavailable("Its bench changed meanwhile: look at it, and try again.")
+            raise Unavailable("The bench changed meanwhile. Check it, and try again.")
         asked = self._observed.settings.clock.now()
         record = ParkedRecord(held, look.one, ParkState.LOCKING, asked)
         try:
             await self._change(record)
         except OSError as error:
-            raise Unavailable(f"It cannot be kept ({error.strerror}): try again.") from error
+            raise Unavailable(f"It cannot be saved ({error.strerror}). Try again.") from error
         return self._view(record, caller)
 
     async def unpark(self, caller: Caller, lease: str) -> contract.ParkedBench:
@@ -125,7 +125,7 @@ class BenchParking:
         try:
             await self._change(record, wanted=True)
         except OSError as error:
-            raise Unavailable(f"It cannot be kept ({error.strerror}): try again.") from error
+            raise Unavailable(f"It cannot be saved ({error.strerror}). Try again.") from error
         return self._view(self._kept.get(lease, record), caller)
 
     async def forget(self, lease: str) -> None:
@@ -331,4 +331,4 @@ class BenchParking:
 
 
 def _no_bench() -> NotFound:
-    return NotFound("There is no such bench that you may see: `benchpool parked` lists them.")
+    return NotFound("There is no such bench that you may see. `benchpool parked` lists them.")

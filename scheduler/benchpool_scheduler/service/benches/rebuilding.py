@@ -56,7 +56,7 @@ class LostBenches:
             except Conflict:
                 taken.append(_say_taken(lease))
             else:
-                log.warning("the lost record of the bench %s was written anew", lease)
+                log.warning("the lost record of the bench %s was rebuilt", lease)
         self._observed.report(_PROBLEM, " ".join(taken) or None)
         return len(lost) > len(taken)
 
@@ -93,6 +93,6 @@ class LostBenches:
 def _say_taken(lease: LeaseRecord) -> str:
     server = f"server {lease.server} of {lease.user}" if lease.server else f"server of {lease.user}"
     return (
-        f"The record of a bench was lost, and what it holds was given to others meanwhile: the "
-        f"{server} runs on {', '.join(lease.gpus)}. Stop that server, or what else runs there."
+        f"The record of a bench was lost, and its GPUs were assigned again meanwhile: the "
+        f"{server} runs on {', '.join(lease.gpus)}. Stop that server, or the other holder."
     )

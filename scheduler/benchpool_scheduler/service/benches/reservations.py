@@ -270,7 +270,7 @@ class Leases:
             raise Refused(
                 f"{phrases.count(request.gpus, 'GPU')} for this server would be more than the "
                 f"build quota of {request.user}: {quota} ({rule}), {count} held and {lent} lent by "
-                "parked benches, which come back. Stop a parked server, or ask for fewer GPUs.",
+                "parked benches, which return. Stop a parked server, or request fewer GPUs.",
                 code="build-quota",
                 field="gpus",
                 numbers={"asked": request.gpus, "quota": quota, "held": count, "lent": lent},
@@ -325,7 +325,7 @@ class Leases:
         grace = phrases.exactly(self._observed.now.configuration.policy.grace_s)
         fewer = f"start with at most {phrases.count(most, 'GPU')}" if most else "start without one"
         then = (
-            f"Jobs give them back within {grace}: try again then, or {fewer}."
+            f"Jobs release them within {grace}. Try again then, or {fewer}."
             if called
             else f"Try again when {self._line.waits_for(request)}, or {fewer}."
         )
@@ -368,7 +368,7 @@ def _advice(quota: int, held: int) -> str:
 
 def _line_full() -> TooMany:
     return TooMany(
-        f"{MOST_IN_LINE} servers wait for GPUs already, which is the limit: start without a GPU, "
+        f"The queue is full: {MOST_IN_LINE} servers already wait for GPUs. Start without a GPU, "
         "or try again later.",
         code="line-full",
         numbers={"limit": MOST_IN_LINE},

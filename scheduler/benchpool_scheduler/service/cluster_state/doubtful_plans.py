@@ -66,14 +66,14 @@ class DoubtfulPlans:
         if more := len(sound.broken) - 1:
             found += f", and {more} more"
         advice = (
-            f"please report it with {file}, a case for `benchpool simulate`"
+            f"report it with {file}, a case for `benchpool simulate`"
             if file is not None
-            else f"{self._folder} holds pools of {MOST_FILES} such faults already, or takes none"
+            else f"{self._folder} already has {MOST_FILES} such cases, or cannot be written"
         )
         return (
             f"The scheduler's last decision would have broken a rule ({found}), so "
             f"{count(len(sound.left_out), 'command')} of it {_was(len(sound.left_out))} not "
-            f"carried out. This is a fault of benchpool: {advice}."
+            f"carried out. This is a bug in benchpool: {advice}."
         )
 
     def _kept(self, facts: Snapshot) -> Path | None:
@@ -87,7 +87,7 @@ class DoubtfulPlans:
                 return None
             whole_files.write(file, text)
         except OSError:
-            log.exception("the pool of a doubtful plan could not be written to %s", file)
+            log.exception("the case of an invalid plan could not be written to %s", file)
             return None
         return file
 

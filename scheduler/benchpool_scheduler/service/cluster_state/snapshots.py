@@ -312,7 +312,7 @@ def _asked(
 def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:
     if record.state not in states.HOLDS_GPUS or attempt is None:
         return Activity.QUEUED
-    if record.wish is not None or transitions.winding_down(attempt):
+    if record.stop_request is not None or transitions.winding_down(attempt):
         return Activity.TERMINATING
     return Activity.RUNNING
 

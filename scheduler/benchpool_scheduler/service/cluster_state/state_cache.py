@@ -287,7 +287,7 @@ class StateCache:
         try:
             await asyncio.to_thread(self._followed, given)
         except Exception:
-            log.exception("the cluster state could not follow; the next pass makes it anew")
+            log.exception("the cluster state could not be updated; the next pass rebuilds it")
             self._state = self._spec = None
 
     async def snapshot(self, now: float) -> Snapshot | None:
@@ -344,9 +344,9 @@ class StateCache:
         record = self._ledger.job(name)
         if record is None:
             return
-        log.error("job %s is set aside: the core cannot take it", name, exc_info=error)
+        log.error("job %s is set aside: the core cannot process it", name, exc_info=error)
         text = (
-            f"The pool cannot decide about job {name[:8]} ({record.name}) and goes on without it: "
+            f"The scheduler cannot process job {name[:8]} ({record.name}) and skips it: "
             f"{str(error).rstrip('.') or type(error).__name__}."
         )
         self.quarantined[name] = Quarantined(record.state, text)

@@ -15,7 +15,7 @@ def called_back(ledger: Ledger, seen: Observations, plan: Plan) -> Iterator[Pree
     for gpu, parked in seen.parked.items():
         job = ledger.job(ledger.counters.holders.get(gpu, ""))
         attempt = None if job is None else ledger.attempt(job.id, job.attempt)
-        if not parked.wanted or job is None or attempt is None or job.wish is not None:
+        if not parked.wanted or job is None or attempt is None or job.stop_request is not None:
             continue
         if not job.spec.preemptible or JobId(job.id) in taken:
             continue

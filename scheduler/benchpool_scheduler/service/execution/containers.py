@@ -135,14 +135,14 @@ def said_of_pods(entry: PodsEntry) -> str:
     """Return a sentence about foreign pods and the location of their logs.
 
     >>> said_of_pods(PodsEntry("a", "Pod", "train", ["train"]))
-    'It is a pod in namespace a, which others made; its log: kubectl -n a logs train'
+    'It is a pod in namespace a, created outside benchpool; its log: kubectl -n a logs train'
     """
     many = len(entry.pods)
     what = "It is a pod" if many == 1 else f"It is {many} pods"
     owner = "" if entry.owner_kind == "Pod" else f" of {entry.owner_kind} {entry.owner}"
     log = "its log" if many == 1 else "the first one's log"
     return (
-        f"{what}{owner} in namespace {entry.namespace}, which others made; {log}: "
+        f"{what}{owner} in namespace {entry.namespace}, created outside benchpool; {log}: "
         f"kubectl -n {entry.namespace} logs {entry.pods[0]}"
     )
 
@@ -173,7 +173,7 @@ def _image(where: Containers, user: str, image: str | None) -> tuple[str | None,
         return None, "the image of the pool"
     found = where.pinned(user, image)
     if found.why:
-        return image, f"{image}, whatever that tag means then ({found.why})"
+        return image, f"{image}, with the tag not resolved ({found.why})"
     return found.image, f"{found.image}"
 
 
@@ -200,7 +200,7 @@ def _home(
     claim = containers.home_of(user)
     if claim is None:
         why = (
-            f"no volume of {user} may be mounted by several machines at a time (ReadWriteMany), so "
+            f"no volume of {user} can be mounted on several machines at a time (ReadWriteMany), so "
         )
         return None, why
     allowed = containers.nodes_for_claim(claim)

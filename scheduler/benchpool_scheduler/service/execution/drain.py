@@ -131,7 +131,7 @@ class Drain:
         try:
             return await self._runtime.try_start(node)
         except Exception as error:
-            log.exception("a trial on %s failed", node)
+            log.exception("a trial start on %s failed", node)
             return StartFault(None, str(error))
 
     def _tell(self) -> None:
@@ -149,7 +149,7 @@ class Drain:
         remedy = REMEDIES.get(node.fault.number, REMEDIES[None])
         remedy = remedy.format(state=self._observed.settings.state, pid=os.getpid())
         return (
-            f"No job is started on {name}: {node.fault.text}. {remedy}. Jobs wait and none has "
-            f"failed by it; a start is tried again at least every {draining.PAUSE_S[1]:.0f} s, "
-            "and they go on when one works."
+            f"No job starts on {name}: {node.fault.text}. {remedy}. Jobs wait, and none has failed "
+            f"because of it. A start is retried at least every {draining.PAUSE_S[1]:.0f} s; jobs "
+            "go on when one succeeds."
         )

@@ -148,7 +148,7 @@ class Passes:
         except Exception as error:
             # A failed pass must not end the service: running jobs stay supervised.
             log.exception("a pass failed")
-            self._observed.report("pass", f"The last pass failed ({error!r}); nothing was started.")
+            self._observed.report("pass", f"The last pass failed ({error!r}); no job was started.")
             await asyncio.sleep(RETRY_S)
         else:
             self._observed.report("pass", None)
@@ -266,11 +266,11 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _intend(work, configuration, command, victim, now)
+    stop_request = _intend(work, configuration, command, victim, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
-        transitions.shrink(work, victim.id, gone, wish)
+        transitions.shrink(work, victim.id, gone, stop_request)
         return
     claimant = None if command.claimant is None else work.job(command.claimant)
     record = PreemptionRecord(
@@ -278,13 +278,13 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
         attempt=victim.attempt,
         at=now,
         claimant=command.claimant,
-        for_=wish.for_,
+        for_=stop_request.for_,
         rule=command.rule,
         lost_gpu_s=command.lost_gpu_s,
         gpus=len(gone),
         needs=len(gone) if claimant is None else claimant.spec.total_gpus,
     )
-    transitions.preempt(work, victim.id, wish, record)
+    transitions.preempt(work, victim.id, stop_request, record)
 
 
 def _intend(

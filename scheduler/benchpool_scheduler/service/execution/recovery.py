@@ -29,7 +29,7 @@ async def recover(ledger: Ledger, observed: SchedulerState, runtime: Runtime) ->
             await runtime.stop(worker, notice)
         except OSError as error:
             # The service must start. ``Stops`` retries later.
-            log.warning("worker %s could not be told to stop: %s", worker, error)
+            log.warning("stop request to worker %s failed: %s", worker, error)
 
 
 async def _end_what_is_over(ledger: Ledger, runtime: Runtime) -> None:
@@ -71,13 +71,17 @@ def _notice(
     if attempt is None:
         return None
     grace_s = observed.now.configuration.policy.grace_s
-    wish = job.wish or hanging.stop_of(job, grace_s) or _sibling_stop(attempt, observed)
-    if wish is None and any(w.index == worker.worker and w.leaving for w in attempt.workers):
+    stop_request = (
+        job.stop_request or hanging.stop_of(job, grace_s) or _sibling_stop(attempt, observed)
+    )
+    if stop_request is None and any(
+        w.index == worker.worker and w.leaving for w in attempt.workers
+    ):
         return notices.fewer_workers(grace_s)
-    if wish is None:
+    if stop_request is None:
         return None
-    left = max(1.0, wish.at + wish.grace_s - observed.settings.clock.now())
-    return notices.notice(wish, left)
+    left = max(1.0, stop_request.at + stop_request.grace_s - observed.settings.clock.now())
+    return notices.notice(stop_request, left)
 
 
 def _sibling_stop(attempt: AttemptRecord, observed: SchedulerState) -> StopIntent | None:

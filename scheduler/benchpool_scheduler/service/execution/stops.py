@@ -65,7 +65,7 @@ class Stops:
             self._kept.pop(worker, None)
             self._report()
             return
-        log.warning("worker %s could not be told to stop: %s", worker, error)
+        log.warning("stop request to worker %s failed: %s", worker, error)
         self._kept[worker] = notice
         self._report(error)
         if worker not in self._trying:
@@ -93,7 +93,7 @@ class Stops:
                 worker, (now + notice.grace_s + OVERDUE_S[0], 2 * OVERDUE_S[0])
             )
             if now >= at and worker not in self._kept:
-                log.warning("worker %s was told to stop and lives on: it is told again", worker)
+                log.warning("worker %s still runs after its stop request; resending", worker)
                 await self.tell(worker, notice)
                 self._due[worker] = (now + pause, min(2 * pause, OVERDUE_S[1]))
 
@@ -131,7 +131,7 @@ class Stops:
             why = getattr(error, "strerror", None) or str(error)
             self._observed.report(
                 "stops",
-                f"What tells {count(len(self._kept), 'worker')} to stop cannot be written down "
-                f"({why}). It is tried again until they have ended; make room on the disk of "
-                f"{self._observed.settings.state}, or see `benchpool doctor`.",
+                f"The stop requests of {count(len(self._kept), 'worker')} cannot be written "
+                f"({why}). They are retried until the workers have ended. Free space on the disk "
+                f"of {self._observed.settings.state}, or see `benchpool doctor`.",
             )

@@ -104,7 +104,7 @@ class Watcher:
                     for event in batch:
                         await self._take_until_done([event])
                 else:
-                    log.exception("an event could not be taken: %s", batch[0])
+                    log.exception("a worker event could not be processed: %s", batch[0])
                 return
             else:
                 self._observed.report("events", None)

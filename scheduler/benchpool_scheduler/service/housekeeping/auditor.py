@@ -71,9 +71,12 @@ class Auditor:
     def _stuck(self) -> Iterator[tuple[str, str]]:
         now = self._observed.settings.clock.now()
         for job in map(self._job, self._ledger.counters.stopping):
-            if job.wish is not None and now - job.wish.at > job.wish.grace_s + SLACK_S:
-                waited = now - job.wish.at
-                yield "I4", f"Job {job.id[:8]} was told to stop {waited:.0f} s ago and still runs"
+            if (
+                job.stop_request is not None
+                and now - job.stop_request.at > job.stop_request.grace_s + SLACK_S
+            ):
+                waited = now - job.stop_request.at
+                yield "I4", f"Job {job.id[:8]} was to stop {waited:.0f} s ago and still runs"
 
     def _lives(self) -> Iterator[tuple[str, str]]:
         for job in map(self._job, self._ledger.counters.inconsistent):

@@ -54,9 +54,9 @@ def problem_of(room: DiskRoom | None, folder: Path) -> str | None:
     >>> problem_of(DiskRoom(3 * 2**30, 2**40), folder)
     >>> said = problem_of(DiskRoom(2**30, 2**40), folder) or ""
     >>> said.split(". ")[0]
-    'The disk of /srv/pool is nearly full: 1.0 GiB of 1024.0 GiB are free, 2.0 GiB is the mark'
+    'The disk of /srv/pool is nearly full: 1.0 GiB of 1024.0 GiB are free (threshold: 2.0 GiB)'
     >>> said.split(": ")[-1]
-    '`du -sh /srv/pool/*` says what takes it.'
+    '`du -sh /srv/pool/*` shows what uses it.'
     """
     if room is None:
         return None
@@ -69,7 +69,7 @@ def problem_of(room: DiskRoom | None, folder: Path) -> str | None:
     else:
         return None
     return (
-        f"The disk of {folder} is nearly full: {left}, {mark} is the mark. When it is full, "
-        "nothing is accepted and running jobs lose what they write. Make room: "
-        f"`{command} {shlex.quote(str(folder))}/*` says what takes it."
+        f"The disk of {folder} is nearly full: {left} (threshold: {mark}). When it is full, "
+        "no job is accepted and running jobs lose their output. Free space: "
+        f"`{command} {shlex.quote(str(folder))}/*` shows what uses it."
     )

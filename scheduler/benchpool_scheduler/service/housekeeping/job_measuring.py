@@ -65,12 +65,12 @@ class JobMeasuring:
             try:
                 await self.keep(jobs)
             except BenchpoolError as failed:
-                log.warning("what jobs used cannot be kept now (%s); it is tried again", failed)
+                log.warning("the use of jobs cannot be saved now (%s); retrying", failed)
                 await asyncio.sleep(AGAIN_S)
                 self._waiting.update(dict.fromkeys(jobs))
                 self._woken.set()
             except Exception:
-                log.exception("what jobs used was not kept")  # the jobs stay without a summary
+                log.exception("the use of jobs was not saved")  # the jobs stay without a summary
 
     async def keep(self, jobs: Sequence[str]) -> None:
         """Save the measurements of ended jobs. Errors: Unavailable, and then none is saved."""
@@ -83,7 +83,7 @@ class JobMeasuring:
                 try:
                     found[job] = await asyncio.to_thread(self._read, job, books)
                 except FAULTS as fault:
-                    log.warning("what was measured of job %s cannot be read (%s)", job, fault)
+                    log.warning("measurements of job %s cannot be read (%s)", job, fault)
         async with self._ledger.lock:
             records = ((self._ledger.job(job), it) for job, it in found.items())
             await self._ledger.commit(

@@ -38,8 +38,8 @@ HANGS_S = 30.0
 """Timeout of a sample after which the driver is reported as hanging, in seconds."""
 
 HANGS = (
-    "The driver of the GPUs does not answer: what they do is not measured. Jobs run on; if it "
-    "stays so, see whether nvidia-smi answers, and restart the machine if it does not."
+    "The GPU driver does not respond, so GPU use is not measured. Jobs keep running. If this "
+    "persists, run nvidia-smi, and restart the machine if it does not respond."
 )
 
 
@@ -108,7 +108,7 @@ class Metering:
         """Accept the report of a node's agent. Errors: NotFound if none is expected."""
         if self._reports is None:
             raise NotFound(
-                "Nobody expects reports of nodes here: the chart's telemetry.agent.enabled is off."
+                "This pool accepts no node reports: the chart's telemetry.agent.enabled is off."
             )
         self._reports.take(node, report, self._observed.settings.clock.now())
         return NodeReportTaken(self._reports.every_s)
@@ -128,9 +128,9 @@ class Metering:
         try:
             await self.look()
         except Exception as error:
-            fault = f"What GPUs do cannot be measured now ({type(error).__name__}: {error})."
+            fault = f"GPU use cannot be measured now ({type(error).__name__}: {error})."
             if fault != self._fault:  # logged once, not every tick
-                log.exception("the GPUs could not be measured; it is tried again")
+                log.exception("GPU use could not be measured; retrying")
             self._fault = fault
         else:
             self._fault = None

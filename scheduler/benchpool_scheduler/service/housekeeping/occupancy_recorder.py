@@ -76,9 +76,9 @@ class OccupancyRecorder:
                 await self.write()
             except FAULTS as fault:
                 # Faults of the machine: reports may lack this interval, and jobs are not affected.
-                log.warning("who has which GPU could not be written (%s); it is tried again", fault)
+                log.warning("GPU holders could not be recorded (%s); retrying", fault)
             except Exception:
-                log.exception("who has which GPU could not be written; it is tried again")
+                log.exception("GPU holders could not be recorded; retrying")
             await asyncio.sleep(WRITE_S)
 
     async def close(self) -> None:
@@ -87,9 +87,9 @@ class OccupancyRecorder:
             if self._recording:
                 await self.write()
         except FAULTS as fault:
-            log.warning("who had which GPU in the last seconds could not be written (%s)", fault)
+            log.warning("GPU holders of the last seconds could not be recorded (%s)", fault)
         except Exception:
-            log.exception("who had which GPU in the last seconds could not be written")
+            log.exception("GPU holders of the last seconds could not be recorded")
         self._recording = False
 
     async def write(self) -> None:

@@ -30,7 +30,7 @@ class ReservationEdges:
             try:
                 self.look()
             except Exception:
-                log.exception("reservations could not be looked at; it is tried again")
+                log.exception("reservations could not be checked; retrying")
 
     def look(self) -> None:
         """Publish the observations again if a reservation has begun or ended, and request a

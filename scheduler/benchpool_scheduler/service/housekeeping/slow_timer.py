@@ -217,4 +217,4 @@ async def _guarded(look: Callable[[], Awaitable[None]]) -> None:
         await look()
     except Exception:
         # The next run may succeed, and other parts do not depend on this one.
-        log.exception("upkeep failed; it is tried again")
+        log.exception("housekeeping failed; retrying")

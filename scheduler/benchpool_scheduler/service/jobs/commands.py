@@ -49,30 +49,30 @@ class Commands:
         """
         record = self._ledger.job(job)
         held = record is not None and record.user != caller.name and rights.may_lift(caller)
-        wish = notices.paused(caller.name, asked.reason, self._grace_s, self._now, held=held)
+        stop = notices.paused(caller.name, asked.reason, self._grace_s, self._now, held=held)
         said = notices.reason_given(asked.reason)
-        await self._do(lambda work: transitions.pause(work, job, wish, said))
+        await self._do(lambda work: transitions.pause(work, job, stop, said))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Queue a paused job again. Errors: Refused, Unavailable."""
-        wish = notices.resumed(caller.name, asked.reason, self._grace_s, self._now)
+        stop = notices.resumed(caller.name, asked.reason, self._grace_s, self._now)
         lifts = rights.may_lift(caller)
-        await self._do(lambda work: transitions.resume(work, job, wish, wish.at, lifts=lifts))
+        await self._do(lambda work: transitions.resume(work, job, stop, stop.at, lifts=lifts))
 
     async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """End a job permanently. Errors: Refused, Unavailable."""
-        wish = notices.cancelled(caller.name, asked.reason, self._grace_s, self._now)
-        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
+        stop = notices.cancelled(caller.name, asked.reason, self._grace_s, self._now)
+        await self._do(lambda work: transitions.cancel(work, job, stop, stop.at))
 
     async def stop_early(self, job: str, text: str) -> None:
         """End a trial that its sweep no longer needs. Errors: Refused, Unavailable."""
-        wish = notices.stopped_early(text, self._grace_s, self._now)
-        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
+        stop = notices.stopped_early(text, self._grace_s, self._now)
+        await self._do(lambda work: transitions.cancel(work, job, stop, stop.at))
 
     async def let_go(self, job: str, text: str, for_: str = "its service") -> None:
         """End a job that its creator no longer needs. Errors: Refused, Unavailable."""
-        wish = notices.stopped_early(text, self._grace_s, self._now, for_)
-        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
+        stop = notices.stopped_early(text, self._grace_s, self._now, for_)
+        await self._do(lambda work: transitions.cancel(work, job, stop, stop.at))
 
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
         """Change the given fields, all or none; a field that is None stays unchanged.
@@ -83,7 +83,7 @@ class Commands:
         wanted = {name: value for name, value in asdict(asked).items() if value is not None}
         if not wanted:
             *most, last = (row.noun for row in CHANGEABLE)
-            raise InvalidInput(f"Say what is to change: {', '.join(most)} or {last}.", field="body")
+            raise InvalidInput(f"Name what to change: {', '.join(most)} or {last}.", field="body")
         workers, priority = asked.workers, asked.priority
         record = self._ledger.job(job)
         if record is not None:
@@ -123,7 +123,7 @@ class Commands:
     async def take_name(self, caller: Caller, job: str, name: str | None) -> None:
         """Apply the name written in the job's object. Errors: InvalidInput if there is none."""
         if name is None:
-            raise InvalidInput("A job keeps its name until it has another.", field="name")
+            raise InvalidInput("A job's name cannot be removed. Give another name.", field="name")
         await self._do(lambda work: self._name(work, job, name))
 
     @staticmethod
@@ -152,8 +152,8 @@ class Commands:
         if record is None or record.spec.workers == workers:
             return
         self._admission.check_change(caller, record, {"workers": workers})
-        wish = notices.scaled(caller.name, workers, self._grace_s, self._now)
-        await self._do(lambda work: transitions.scale(work, job, workers, wish))
+        stop = notices.scaled(caller.name, workers, self._grace_s, self._now)
+        await self._do(lambda work: transitions.scale(work, job, workers, stop))
 
     async def prioritise(self, caller: Caller, job: str, priority: int) -> None:
         """Change the priority. Errors: Refused, Unavailable."""

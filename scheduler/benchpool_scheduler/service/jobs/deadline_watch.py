@@ -41,9 +41,9 @@ class DeadlineWatch:
             try:
                 await self.look()
             except BenchpoolError as failed:
-                log.warning("deadlines could not be looked at: %s; it is tried again", failed)
+                log.warning("deadlines could not be checked: %s; retrying", failed)
             except Exception:
-                log.exception("deadlines could not be looked at; it is tried again")
+                log.exception("deadlines could not be checked; retrying")
 
     async def look(self) -> None:
         """Check all unfinished jobs with a deadline, and save changes."""

@@ -34,7 +34,7 @@ def awaited(ledger: Ledger, caller: Caller, spec: JobSpec) -> tuple[Awaited, ...
     """
     if spec.after_any and not spec.after:
         raise InvalidInput(
-            "--after-any says how the jobs of --after are to end: name them with --after ID.",
+            "--after-any needs --after. Name the awaited jobs with --after ID.",
             field="after_any",
         )
     own = [_own(ledger, caller, ref) for ref in spec.after]
@@ -64,8 +64,8 @@ def _own(ledger: Ledger, caller: Caller, ref: str) -> JobRecord | ArrayStanding:
         matching = ledger.job_index.beginning(ref) if len(ref) >= PREFIX else []
     own = [job for job in matching if job.user == caller.name]
     missing = NotFound(
-        f"You have no job or array with the id {ref[:40]!r}: a job waits for jobs and arrays of "
-        "its own user that are there already; `benchpool jobs` and `benchpool sweeps` list their "
+        f"You have no job or array with the id {ref[:40]!r}. A job can wait only for your own "
+        "existing jobs and arrays. `benchpool jobs` and `benchpool sweeps` list their "
         "ids.",
         field="after",
     )
@@ -79,8 +79,8 @@ def _array(ledger: Ledger, sweep: str) -> ArrayStanding:
     found = ledger.arrays.of(sweep)
     if found is None:
         raise InvalidInput(
-            f"{sweep[:8]} is a sweep, which decides by itself what it still tries: a job waits for "
-            "jobs and for whole arrays. Name the jobs of its trials.",
+            f"{sweep[:8]} is a sweep, which can add trials. A job can wait only for "
+            "jobs and whole arrays. Name the jobs of its trials.",
             field="after",
         )
     return found
@@ -97,8 +97,8 @@ def _check_successful(jobs: Sequence[JobRecord]) -> None:
     if bad is None:
         return
     raise Refused(
-        f"Job {bad.id[:8]} ({bad.name}) {_ENDED[bad.state]} already, so this one would never run: "
-        "send that one again and name the new id, or add --after-any.",
+        f"Job {bad.id[:8]} ({bad.name}) {_ENDED[bad.state]} already, so this one would never run. "
+        "Send that job again and name its new id, or add --after-any.",
         code="dependency-failed",
         field="after",
         numbers={"job": bad.id, "state": str(bad.state)},
@@ -111,8 +111,8 @@ def _check_arrays(arrays: Sequence[ArrayStanding]) -> None:
         if state not in _ENDED:
             continue
         raise Refused(
-            f"{_capital(why_not(array))} already, so this one would never run: send the array "
-            "again and name the new id, or add --after-any.",
+            f"{_capital(why_not(array))} already, so this one would never run. Send the array "
+            "again and name its new id, or add --after-any.",
             code="dependency-failed",
             field="after",
             numbers={"array": array.id, "state": str(state)},

@@ -115,7 +115,7 @@ class HangWatch:
             try:
                 await self.look()
             except Exception:
-                log.exception("jobs that hang could not be looked for; it is tried again")
+                log.exception("hang detection failed; retrying")
 
     async def look(self) -> None:
         """Check all watched jobs, and act on hanging ones."""
@@ -132,7 +132,11 @@ class HangWatch:
             await self._look_at(job, attempt, rule)
 
     def _runs(self, job: JobRecord) -> AttemptRecord | None:
-        if job.state is not JobState.RUNNING or job.wish is not None or SELF_TEST in job.spec.tags:
+        if (
+            job.state is not JobState.RUNNING
+            or job.stop_request is not None
+            or SELF_TEST in job.spec.tags
+        ):
             return None
         attempt = self._ledger.attempt(job.id, job.attempt)
         return None if attempt is None or winding_down(attempt) else attempt
@@ -213,7 +217,7 @@ class HangWatch:
                 text = kept_looks.as_text(look).encode()
                 await self._runtime.leave(attempt.job, f"hanging-{attempt.attempt}.txt", text)
         except (OSError, BenchpoolError) as failed:
-            log.warning("the stacks of job %s, which hangs, are not kept: %s", attempt.job, failed)
+            log.warning("the stacks of hanging job %s could not be saved: %s", attempt.job, failed)
 
     async def _lives(self, job_id: str, newest: float) -> None:
         async with self._ledger.lock:

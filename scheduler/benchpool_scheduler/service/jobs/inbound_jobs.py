@@ -92,10 +92,10 @@ class InboundJobs:
                 self._observed.report("inbound", str(error))
                 await asyncio.sleep(RETRY_S)
             except BenchpoolError as error:
-                log.info("what was written of job %s has no effect: %s", one.id, error.message)
+                log.info("a change of job %s has no effect: %s", one.id, error.message)
                 return
             except Exception:
-                log.exception("what was written of job %s could not be taken in", one.id)
+                log.exception("a change of job %s could not be processed", one.id)
                 return
             else:
                 self._observed.report("inbound", None)
@@ -125,7 +125,7 @@ class InboundJobs:
         except Unavailable:
             raise
         except BenchpoolError as error:
-            log.info("%s of job %s stays: %s", one.field, one.id, error.message)
+            log.info("%s of job %s is unchanged: %s", one.field, one.id, error.message)
             store.put_back(one.id, one.field, error.message)
 
     async def _accept(self, store: Inbound, one: JobWritten) -> None:
@@ -152,12 +152,12 @@ class InboundJobs:
     async def _take_back(self, store: Inbound, lease: str) -> None:
         if await self._leases.is_used(lease):
             log.warning(
-                "the object of lease %s was deleted; its server is there, so it is made again",
+                "the object of lease %s was deleted while its server runs; it is restored",
                 lease,
             )
             await store.restore(lease)
         else:
-            log.info("lease %s is given back: its object was deleted", lease)
+            log.info("lease %s is released: its object was deleted", lease)
             await self._leases.release(lease)
 
     def _caller(self, user: str) -> Caller:
@@ -188,4 +188,4 @@ class InboundJobs:
                 await asyncio.sleep(RETRY_S)
                 self._ended.put_nowait(job)
             except Exception:
-                log.exception("job %s could not be forgotten", job)
+                log.exception("job %s could not be removed", job)

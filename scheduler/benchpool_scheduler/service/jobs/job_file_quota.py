@@ -129,7 +129,7 @@ class JobFileQuota:
         parts = [part for part in PARTS if getattr(asked, part)]
         if not parts:
             raise InvalidInput(
-                "Say what is to be deleted: results, checkpoints or logs.", field="body"
+                "Name the files to delete: results, checkpoints or logs.", field="body"
             )
         if record.live:
             raise Refused(
@@ -206,11 +206,11 @@ def _too_large(
     way = ""
     if record is not None:
         id_ = record.id[:8]
-        first = "take home what you need"
+        first = "save the files that you need"
         if not enough:
             first = f"cancel it or wait until it has ended, {first}"
         way = (
-            f"Of the {'ended ones' if enough else 'ones that have not ended'} job {id_} "
+            f"Of the {'ended jobs' if enough else 'jobs that have not ended'}, {id_} "
             f"({record.name}) holds most, {data_size(count.jobs[record.id])}: {first}, then "
             f"`benchpool discard {id_} --{part}` deletes them for good. "
         )

@@ -156,8 +156,8 @@ class Jobs:
         found = self._views.usage(record)
         if found is None:
             raise Refused(
-                f"Job {record.id[:8]} ({record.name}) is {record.state}: how it used its GPUs is "
-                "told when it has ended.",
+                f"Job {record.id[:8]} ({record.name}) is {record.state}: its GPU use is reported "
+                "when it has ended.",
                 code="not-ended",
                 numbers={"state": str(record.state)},
             )
@@ -202,12 +202,12 @@ def _not_stored_yet(key: str | None) -> Unavailable:
     With a key it is safe to repeat. Without one the client must check its jobs first.
     """
     repeat = (
-        "send it again with the same key, which accepts it once however often it is sent"
+        "send it again with the same key, with which it is accepted only once"
         if key is not None
-        else "look at your jobs before you send it again, since it has no key"
+        else "check your jobs before you send it again, because it has no key"
     )
     return Unavailable(
-        f"The job could not be stored within {ANSWER_S:g} s, and may still be: {repeat}.",
+        f"The job was not stored within {ANSWER_S:g} s, but may still be: {repeat}.",
         code="not-stored-yet",
         numbers={"seconds": ANSWER_S},
     )
@@ -217,8 +217,8 @@ def _late(storing: asyncio.Task[tuple[JobRecord, bool]]) -> None:
     """Log the outcome of a submission that was answered before it was stored."""
     failed = None if storing.cancelled() else storing.exception()
     if storing.cancelled() or isinstance(failed, BenchpoolError):
-        log.warning("a submission that was told to wait was not stored: %s", failed)
+        log.warning("a submission was not stored after its timeout: %s", failed)
     elif failed is not None:
-        log.error("a submission that was told to wait failed", exc_info=failed)
+        log.error("a submission failed after its timeout", exc_info=failed)
     else:
-        log.info("job %s was stored late; its submission was told to wait", storing.result()[0].id)
+        log.info("job %s was stored after its submission's timeout", storing.result()[0].id)

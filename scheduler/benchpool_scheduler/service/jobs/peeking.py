@@ -65,15 +65,15 @@ class Peeks:
             found = await asyncio.to_thread(self.kept.newest, record.id)
             if found is None:
                 raise NotFound(
-                    f"Job {record.id[:8]} ({visible(record.name)}) was not found to hang, so no "
-                    "look at it was kept."
+                    f"No hang of job {record.id[:8]} ({visible(record.name)}) was detected, so no "
+                    "stacks were saved."
                 )
             return found
         attempt = self._ledger.attempt(record.id, record.attempt)
         if attempt is None or record.state not in HOLDS_GPUS:
             raise Refused(
-                f"Job {record.id[:8]} ({visible(record.name)}) is {record.state}: only what a "
-                "running job does can be looked at. Its log says what it did.",
+                f"Job {record.id[:8]} ({visible(record.name)}) is {record.state}: only a "
+                "running job has stacks. See its log.",
                 code="not-running",
             )
         return await self.of_attempt(attempt)
@@ -98,7 +98,7 @@ class Peeks:
         async def one(worker: WorkerId) -> WorkerStacks:
             async with turns:
                 if not isinstance(self._runtime, Stacks):
-                    return WorkerStacks(why="This pool cannot look into its workers.")
+                    return WorkerStacks(why="This pool cannot read the stacks of its workers.")
                 return await self._runtime.stacks(worker)
 
         found = await asyncio.gather(*(one(worker) for worker in workers[:MOST_WORKERS]))

@@ -96,7 +96,7 @@ class Previews:
         grace = exactly(self._observed.now.configuration.policy.grace_s)
         when = {
             "now": "Starts now",
-            "after-reclaim": f"Starts within {grace}, when others have given back GPUs",
+            "after-reclaim": f"Starts within {grace}, when other jobs have released GPUs",
             "waits": _after("Waits", why),
             "never": _after("Can never run", why),
         }[starts]

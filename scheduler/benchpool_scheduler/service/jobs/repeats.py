@@ -64,7 +64,7 @@ def _said(field: str, was: object, now: object) -> str:
             return "arguments of the script"
         case ((bool() | int() | float() | str()), (bool() | int() | float() | str())):
             return f"{field} {was}, now {now}"
-    return "what is run" if field == "entry" else field
+    return "the program" if field == "entry" else field
 
 
 def _files(first: JobSubmission, again: JobSubmission) -> str:

@@ -47,8 +47,8 @@ async def run_again(
         if refused.code != "missing-objects":
             raise
         raise Refused(
-            f"What job {first.id[:8]} ({first.name}) ran is no longer kept whole, or was uploaded "
-            f"by {first.user} and not by you; nothing was sent. Send it anew from its notebook or "
+            f"The files of job {first.id[:8]} ({first.name}) are incomplete now, or were uploaded "
+            f"by {first.user} and not by you. Nothing was sent. Send it again from its notebook or "
             "folder.",
             code="code-gone",
             numbers=refused.numbers,

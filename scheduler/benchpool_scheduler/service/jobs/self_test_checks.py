@@ -22,8 +22,8 @@ def check_self_test(caller: Caller, submission: JobSubmission) -> None:
         return
     if not (caller.kind == "user" and caller.admin):
         raise Forbidden(
-            f"{SELF_TEST} is kept for the job by which a start of benchpool tests itself: take "
-            "another tag and source.",
+            f"{SELF_TEST} is reserved for the job with which benchpool tests itself at its start. "
+            "Use another tag and source.",
             field="tags",
         )
     limit = submission.time_limit_s

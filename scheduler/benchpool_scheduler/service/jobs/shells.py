@@ -142,7 +142,7 @@ class Shells:
         named = f"Job {record.id[:8]} ({visible(record.name)})"
         if attempt is None or record.state is not JobState.RUNNING:
             raise Refused(
-                f"{named} is {record.state}: a shell is opened in a job that runs.",
+                f"{named} is {record.state}: a shell needs a running job.",
                 code="not-running",
             )
         live = [it.index for it in attempt.live_workers]
@@ -160,7 +160,7 @@ class Shells:
         for number, most, whose in ((own, MOST_OF_USER, "you have"), (every, MOST, "there are")):
             if number >= most:
                 raise TooMany(
-                    f"So many shells are open at most: {most}, and {whose} {number}. Leave one.",
+                    f"At most {most} shells may be open, and {whose} {number}. Leave one.",
                     code="too-many-shells",
                     numbers={"open": number, "limit": most},
                 )
@@ -173,7 +173,7 @@ class Shells:
             or shell.user != caller.name
             or not shell.worker.job.startswith(job)
         ):
-            raise NotFound("There is no such shell of yours: it has ended.", field="shell")
+            raise NotFound("You have no such shell: it has ended.", field="shell")
         return shell
 
     async def _pump(self, shell: _Open) -> None:

@@ -66,8 +66,8 @@ def check_visible(text: str, what: str, field: str | None = None) -> None:
     """
     if visible(text) != text:
         raise InvalidInput(
-            f"{what} is {visible(text)[:200]!r}, with signs that are not seen or change how others "
-            "are; leave them out.",
+            f"{what} is {visible(text)[:200]!r}, with invisible or control characters. Remove "
+            "them.",
             field=field or what,
         )
 
@@ -163,7 +163,7 @@ def check_values(submission: JobSubmission, limit_gib: int) -> None:
     total = sum(file.size for file in submission.files if file.path.startswith(place))
     if total > limit_gib * 1024**3:
         raise TooLarge(
-            f"The values that go along have {data_size(total)}; {data_size(limit_gib * 1024**3)} "
+            f"The values sent with it have {data_size(total)}; {data_size(limit_gib * 1024**3)} "
             "are allowed. Send fewer, or let their cells run again in the job; an administrator "
             "can raise budgets.values_gib.",
             code="values-too-large",

@@ -152,7 +152,7 @@ class UploadedContents:
             )
         if coming > budgets.uploads_gib * GIB:
             raise TooMany(
-                f"Uploads of {user} that are on their way have {coming} bytes with this one; "
+                f"Running uploads of {user} have {coming} bytes with this one; "
                 f"{budgets.uploads_gib} GiB are allowed. Wait until some have ended.",
                 code="too-many-uploads",
                 numbers={"bytes": coming, "limit": budgets.uploads_gib * GIB},
@@ -161,8 +161,8 @@ class UploadedContents:
         if stored > budgets.stored_gib * GIB and not self.present(user, [sha256]):
             raise TooLarge(
                 f"Contents that {user} has uploaded have {stored} bytes with this one; "
-                f"{budgets.stored_gib} GiB are allowed. What no job names goes "
-                f"{exactly(kept_s)} after its upload; an administrator can raise "
+                f"{budgets.stored_gib} GiB are allowed. Contents without a job are removed "
+                f"{exactly(kept_s)} after their upload; an administrator can raise "
                 "budgets.stored_gib.",
                 code="stored-contents",
                 numbers={"bytes": stored, "limit": budgets.stored_gib * GIB},
@@ -231,8 +231,7 @@ class ObjectWriter:
         if self._received > self._size:
             self.abort()
             raise TooLarge(
-                f"More than the {self._size} bytes that were announced have come; send again "
-                "what the file holds now.",
+                f"The upload has more than the announced {self._size} bytes. Send the file again.",
                 code="upload-grew",
                 numbers={"announced": self._size},
             )
@@ -263,9 +262,9 @@ class ObjectWriter:
         if self._received != self._size or self._hash.hexdigest() != self._sha256:
             self.abort()
             raise InvalidInput(
-                f"{self._received} of {self._size} bytes have come and their hash is "
-                f"{self._hash.hexdigest()[:12]}, not {self._sha256[:12]}; the file changed on the "
-                "way, send it again.",
+                f"{self._received} of {self._size} bytes arrived, and their hash is "
+                f"{self._hash.hexdigest()[:12]}, not {self._sha256[:12]}. The file changed on the "
+                "way. Send it again.",
                 code="hash-differs",
                 numbers={"bytes": self._received, "announced": self._size},
             )
@@ -294,7 +293,7 @@ class ObjectWriter:
         self._temporary.unlink(missing_ok=True)
         failed = None if written is None or written.cancelled() else written.exception()
         if failed is not None:
-            logging.getLogger(__name__).info("an upload was given up, and failed: %s", failed)
+            logging.getLogger(__name__).info("an abandoned upload failed: %s", failed)
 
 
 def _take(file: int, digest: Digest, data: bytearray) -> None:
@@ -327,8 +326,8 @@ def _disk() -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Unavailable(
-                "The disk of the pool's state folder is full: nothing can be uploaded. An "
-                "administrator has to make room on it; try again then.",
+                "The disk of the pool's state folder is full, so nothing can be uploaded. An "
+                "administrator must free space on it. Try again then.",
                 code="store-full",
             ) from None
         raise

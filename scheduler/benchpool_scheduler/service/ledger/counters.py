@@ -94,7 +94,7 @@ class JobCounters:
         now = counted(job, attempt) if job.live else None
         _mark(self.gated, job.id, job.gated)
         _mark(self.nominated, job.id, job.live and bool(job.promised))
-        _mark(self.stopping, job.id, job.live and job.wish is not None)
+        _mark(self.stopping, job.id, job.live and job.stop_request is not None)
         if now is not None:
             inconsistent = bool(now.gpus) != now.holds or machine.is_over(now.state)
             _mark(self.inconsistent, job.id, inconsistent)

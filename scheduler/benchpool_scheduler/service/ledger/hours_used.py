@@ -217,7 +217,7 @@ class HoursUsed:
         try:
             await asyncio.to_thread(self._past.add, kept, now)
         except OSError:  # a full disk must not block the release
-            log.exception("the use of benches could not be kept; it counts until the next start")
+            log.exception("bench use could not be saved; it counts until the next start")
 
     def _read(self, since: float) -> list[Gone]:
         found: list[Gone] = []

@@ -31,9 +31,9 @@ def waited_for(it: Awaited, now: ArrayStanding | None, *, seen: bool = True) -> 
     """
     which = named(it) if seen else "another array of its user"
     if now is None:
-        return f"{which}, of which nothing can be read now"
+        return f"{which}, which cannot be read now"
     if now.stopped:
-        return f"the last {count(now.left, 'job')} of {which}, which begins no more"
+        return f"the last {count(now.left, 'job')} of {which}, which starts no more"
     return f"{now.left} of {count(now.size, 'job')} of {which}"
 
 
@@ -48,5 +48,5 @@ def why_not(now: ArrayStanding) -> str:
     which = named(Awaited(now.id, now.name))
     bad = now.unsuccessful
     if bad is None or bad.outcome is None:
-        return f"{which} ended before all of its {count(now.size, 'task')} had begun"
+        return f"{which} ended before all of its {count(now.size, 'task')} had started"
     return f"task {bad.number} of {which} (job {bad.job[:8]}) {ENDED[bad.outcome]}"

@@ -104,7 +104,7 @@ def _next_step(left: Sequence[Awaited], look: Look, arrays: LookAtArray, *, any_
     ]
     if not paused:
         return usual
-    return f"`benchpool resume {' '.join(paused[:NAMED])}` lets what is paused go on. {usual}"
+    return f"`benchpool resume {' '.join(paused[:NAMED])}` resumes paused jobs. {usual}"
 
 
 def _which(it: Awaited, look: Look, arrays: LookAtArray) -> str:
@@ -155,8 +155,8 @@ def not_run(it: Awaited, job: JobRecord | None) -> Note:
     return Note(
         ReasonCode.DEPENDENCY_FAILED,
         f"Not run: {_named(it, job)} {how}, and this job was to run after it had succeeded.",
-        "Send that one again, then this one with --after and the new id. Sent again as it is, it "
-        "waits for nothing that has ended.",
+        "Send that job again, then this one with --after and the new id. Sent again unchanged, it "
+        "does not wait for ended jobs.",
         {"job": it.job, "outcome": str(it.outcome)},
     )
 
@@ -173,6 +173,6 @@ def not_run_after_array(it: Awaited, now: ArrayStanding | None) -> Note:
         ReasonCode.DEPENDENCY_FAILED,
         f"Not run: {why}, and this job was to run after all of that array had succeeded.",
         "Send the array again, then this job with --after and the new id; with --after-any it runs "
-        "however the tasks end. Sent again as it is, this job does not wait for that array.",
+        "whatever the tasks' ends. Sent again unchanged, this job does not wait for that array.",
         {"array": it.job, "job": None if bad is None else bad.job, "outcome": str(it.outcome)},
     )

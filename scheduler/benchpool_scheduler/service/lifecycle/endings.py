@@ -93,7 +93,7 @@ def stopped_unknown(job: JobRecord, attempt: AttemptRecord) -> bool:
     causes = {None if it.failure is None else it.failure.cause for it in ends}
     return (
         bool(ends)
-        and job.wish is None
+        and job.stop_request is None
         and all(it.ended_by == EndedBy.NOTICE for it in ends)
         and EndCause.HANGING not in causes
     )
@@ -113,11 +113,11 @@ def note(
     state: JobState,
     attempt: AttemptRecord,
     worker: WorkerRecord | None,
-    wish: StopIntent | None,
+    stop: StopIntent | None,
 ) -> Note | None:
     """Return the note of a job that has ended as ``state``, or None if it succeeded."""
     if state is JobState.CANCELLED:
-        return notices.was_cancelled(wish)
+        return notices.was_cancelled(stop)
     if state is not JobState.FAILED or worker is None:
         return None
     which = f"Worker {worker.index} of {job.name}" if len(attempt.workers) > 1 else job.name

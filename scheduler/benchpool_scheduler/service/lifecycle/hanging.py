@@ -66,11 +66,11 @@ def begin(
     )
     job = replace(job, note=note(job, since, now, stops=stops, why_not=why_not))
     work.save_job(job)
-    wish, attempt = stop_of(job, grace_s), work.attempt(job)
-    if wish is not None and attempt is not None:
+    stop, attempt = stop_of(job, grace_s), work.attempt(job)
+    if stop is not None and attempt is not None:
         for worker in attempt.live_workers:
             who = WorkerId(job.id, job.attempt, worker.index)
-            work.stops.append((who, notices.notice(wish)))
+            work.stops.append((who, notices.notice(stop)))
 
 
 def note(job: JobRecord, since: float, now: float, *, stops: bool, why_not: str = "") -> Note:
@@ -80,10 +80,10 @@ def note(job: JobRecord, since: float, now: float, *, stops: bool, why_not: str 
         why_not: Why it is not retried although that was requested.
     """
     silent = (
-        f"It shows no sign of life, which was noticed after {duration(now - since)}: no progress, "
-        "no output, no processor time and no work on its GPUs."
+        f"It shows no activity (noticed after {duration(now - since)}): no progress, "
+        "no output, no CPU time and no work on its GPUs."
     )
-    peek = f"`benchpool peek --hanging {job.id[:8]}` shows where all workers stood then."
+    peek = f"`benchpool peek --hanging {job.id[:8]}` shows the stacks of all workers."
     if stops:
         text, remedy = f"{silent} It is stopped and tried again.", peek
     else:

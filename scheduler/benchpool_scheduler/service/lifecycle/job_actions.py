@@ -26,17 +26,17 @@ def actions_of(job: JobRecord, *, lifts: bool = True) -> list[str]:
     Args:
         lifts: The reader may end an administrator's hold.
     """
-    intent = None if job.wish is None else job.wish.kind
-    wishes = machine.open_wishes(job.state, intent)
+    intent = None if job.stop_request is None else job.stop_request.kind
+    requests = machine.open_requests(job.state, intent)
     if pauses.is_held(job) and not lifts:
-        wishes -= {"resume"}
+        requests -= {"resume"}
     goes_on = not machine.is_over(job.state) and intent is not Intent.CANCEL
     return [
         one.name
         for one in _OPERATIONS
         if (
-            one.name in wishes
-            if one.name in machine.WISHES
+            one.name in requests
+            if one.name in machine.REQUESTS
             else goes_on or (one.form is not None and one.form.ended)
         )
     ]

@@ -42,8 +42,8 @@ def of_job(
     """Return why a job waits, leaves, is paused or failed, or None for a job that just runs."""
     if job.state is JobState.QUEUED:
         return notices.NEXT_PASS if decided is None else from_core(decided, named=named)
-    if job.wish is not None:
-        return notices.leaving(job.wish)
+    if job.stop_request is not None:
+        return notices.leaving(job.stop_request)
     return None if job.note is None else _from_note(job.note)
 
 

@@ -45,7 +45,7 @@ def fewer_workers(grace_s: float) -> Notice:
 
 def over_already() -> Notice:
     """Return the notice to a worker that still runs although its end is on record."""
-    return Notice("cancel", 5.0, "", "The end of this worker is on record already.")
+    return Notice("cancel", 5.0, "", "The end of this worker is already recorded.")
 
 
 def unknown_ended(by: str, grace_s: float) -> Notice:
@@ -63,7 +63,7 @@ def preempted_for_job(
     named = claimant.user == victim.user
     job = f"its job {claimant.name}" if named else "a job of its own"
     why = (
-        f"project {claimant.project} takes back {count(gpus, 'GPU')} for {job}, "
+        f"project {claimant.project} reclaims {count(gpus, 'GPU')} for {job}, "
         f"which needs {claimant.spec.total_gpus}"
     )
     for_ = f"{claimant.project}/{claimant.name}" if named else claimant.project
@@ -103,7 +103,7 @@ def paused(
 
 def resumed(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
     """Return the stop of a job that a user resumes while it is still leaving."""
-    return _asked(Intent.PREEMPT, "Told to stop and then to go on", by, said, grace_s, now)
+    return _asked(Intent.PREEMPT, "Stopped and then resumed", by, said, grace_s, now)
 
 
 def cancelled(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
@@ -118,7 +118,7 @@ def stopped_early(text: str, grace_s: float, now: float, for_: str = "its sweep"
 
 def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
     """Return the stop of workers if a user reduces their number."""
-    verb = f"Told to go on with {count(workers, 'worker')}"
+    verb = f"Scaled to {count(workers, 'worker')}"
     return _asked(Intent.PAUSE, verb, by, None, grace_s, now)
 
 
@@ -142,17 +142,17 @@ def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopInten
     lost = worker.ended_by in LOST
     how = "was lost" if lost else failed_with(worker.exit_code or 0)
     if worker.ended_by == EndedBy.NOT_TAKEN:
-        how = f"was not taken by {worker.node}"
+        how = f"was not accepted by {worker.node}"
     if worker.ended_by == EndedBy.MACHINE_FAULT:
         how = f"could not start on {worker.node}"
     kind = Intent.PREEMPT if lost else Intent.CANCEL
-    text = f"Worker {worker.index} {how}, and a gang ends together."
+    text = f"Worker {worker.index} {how}, and the workers of a gang end together."
     return StopIntent(kind, now, grace_s, for_="the other workers", text=text)
 
 
 def hangs(at: float, grace_s: float) -> StopIntent:
     """Return why a job without activity must stop."""
-    return StopIntent(Intent.PREEMPT, at, grace_s, text="It hangs, and is tried again.")
+    return StopIntent(Intent.PREEMPT, at, grace_s, text="It hangs and is tried again.")
 
 
 SUSPENDED = Note(
@@ -165,7 +165,7 @@ SUSPENDED = Note(
 def is_paused(stop: StopIntent) -> Note:
     """Return why a job is paused."""
     if stop.held:
-        remedy = f"Ask {stop.by}: an administrator paused it, and only one resumes it."
+        remedy = f"Ask {stop.by}: an administrator paused it, and only administrators resume it."
         return Note(ReasonCode.PAUSED_BY_ADMINISTRATOR, stop.text, remedy, {"by": stop.by})
     remedy = "Resume it to let it queue again."
     return Note(ReasonCode.PAUSED_BY_USER, stop.text, remedy, {"by": stop.by})
@@ -196,19 +196,19 @@ def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) 
             ReasonCode.OUT_OF_MEMORY,
             f"{which} was killed because the machine's memory ran out.",
             "Use smaller batches or fewer data workers, ask for more memory (--memory) if it was "
-            "bound, or choose a machine with more.",
+            "limited, or choose a machine with more.",
         ),
         str(EndedBy.COULD_NOT_START): (
             ReasonCode.COULD_NOT_START,
             f"{which} could not be started.",
-            "Correct what the sentence names and send it again.",
+            "Correct the named cause and send it again.",
         ),
     }.get(
         worker.ended_by or str(EndedBy.ITSELF),
         (
             ReasonCode.EXIT_CODE,
             f"{which} {failed_with(worker.exit_code or 0)}.",
-            "Its log says more; correct it and send it again.",
+            "See its log, correct the cause and send it again.",
         ),
     )
     if worker.text:
@@ -234,7 +234,7 @@ def _of_the_job(which: str, said: str) -> str:
 def queued_again(attempt: int, worker: WorkerRecord) -> Note:
     """Return why a job was queued again after its attempt was lost or refused by its node."""
     if worker.ended_by == EndedBy.NOT_TAKEN:
-        text = worker.text or f"{worker.node} did not take it."
+        text = worker.text or f"{worker.node} did not accept it."
         return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}")
     if worker.ended_by == EndedBy.MACHINE_FAULT:
         text = worker.text or f"{worker.node} could not start it"
@@ -249,8 +249,8 @@ def stopped_unknown(attempt: int) -> Note:
     """Return why a job was queued again after a stop of which there is no record."""
     return Note(
         ReasonCode.LOST,
-        f"Attempt {attempt} was told to stop by a decision that is not in the database, which was "
-        "put back from an older copy: the job queues again.",
+        f"Attempt {attempt} was stopped by a decision that is not in the database, because an "
+        "older copy was restored: the job queues again.",
         "Cancel it if it should not run.",
     )
 
@@ -261,10 +261,10 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
     if worker is not None and worker.ended_by == EndedBy.NOT_TAKEN:
         text = (
             f"It did not begin {lost} times in a row, on as many nodes; the last time: "
-            f"{(said or f'{worker.node} did not take it').rstrip('.')}."
+            f"{(said or f'{worker.node} did not accept it').rstrip('.')}."
         )
     elif worker is not None and worker.ended_by == EndedBy.MACHINE_FAULT:
-        text = f"It could not start {lost} times in a row: {said or 'no word'}."
+        text = f"It could not start {lost} times in a row: {said or 'no message'}."
     else:
         said = said or "its supervisor was killed or the machine restarted"
         text = (
@@ -274,7 +274,7 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
     return Note(
         ReasonCode.LOST_REPEATEDLY,
         text,
-        "Look at its log and at `benchpool doctor`, then resume it.",
+        "Check its log and `benchpool doctor`, then resume it.",
         {"lost": lost, "limit": limit},
     )
 
@@ -283,7 +283,7 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
 
 NEXT_PASS = Reason(
     code=ReasonCode.NEXT_PASS.value,
-    text="It has just come into the queue; the pass that decides about it begins at once.",
+    text="It has just entered the queue. The scheduling pass that decides about it starts now.",
     numbers={},
     remedy="Nothing to do.",
 )
@@ -294,10 +294,10 @@ def held(because: str) -> Reason:
     """Return why a job waits while no job may start; ``because`` is a clause."""
     return Reason(
         code=ReasonCode.SAFE_MODE.value,
-        text=f"Nothing new is started until an administrator decides, because {because}.",
+        text=f"No new job starts until an administrator decides, because {because}.",
         numbers={},
-        remedy="Tell an administrator, whom `benchpool status` shows what to decide; the job keeps "
-        "its place in line.",
+        remedy="Ask an administrator, to whom `benchpool status` shows the decision. The job keeps "
+        "its position in the queue.",
     )
 
 
@@ -305,11 +305,11 @@ def runs_unrecorded(job: str, attempt: int) -> Reason:
     """Return why a job waits that already runs in an attempt without a database record."""
     return Reason(
         code=ReasonCode.RUNS_UNRECORDED.value,
-        text=f"It runs already: its attempt {attempt} is not in the pool's database, as after a "
-        "copy was put back. It is not started a second time.",
+        text=f"It already runs: its attempt {attempt} is not in the pool's database, for example "
+        "after a restore. It is not started a second time.",
         numbers={"attempt": attempt},
-        remedy=f"An administrator takes that attempt in with `benchpool adopt {job}`, or ends it "
-        f"with `benchpool adopt {job} --end`; the job then waits in line as any other.",
+        remedy=f"An administrator adopts that attempt with `benchpool adopt {job}`, or ends it "
+        f"with `benchpool adopt {job} --end`; the job then queues like any other.",
     )
 
 
@@ -319,7 +319,7 @@ def set_aside(text: str) -> Reason:
         code=ReasonCode.SET_ASIDE.value,
         text=text,
         numbers={},
-        remedy="Cancel it and send it again in another size; tell an administrator of it.",
+        remedy="Cancel it and send it again with another size. Report it to an administrator.",
     )
 
 
@@ -330,8 +330,8 @@ def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: f
         said: The node's message. ``for_s``: how long the job avoids the node.
     """
     text = (
-        f"{node} did not take attempt {attempt} and is left out for this job for {exactly(for_s)} "
-        f"from then on, longer each time: {(said or 'it did not say why').rstrip('.')}."
+        f"{node} did not accept attempt {attempt}, and this job avoids it for {exactly(for_s)} "
+        f"from then on, longer each time: {(said or 'no reason given').rstrip('.')}."
     )
     return msgspec.structs.replace(
         reason,
@@ -351,11 +351,11 @@ def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
     return msgspec.structs.replace(
         reason,
         code=ReasonCode.NAMESPACE_QUOTA.value,
-        text=f"The cluster lets no pod of it in: {(said or 'it did not say why').rstrip('.')}.",
+        text=f"The cluster rejects its pods: {(said or 'no reason given').rstrip('.')}.",
         numbers={"again_s": for_s},
-        remedy=f"Nothing to do where room comes free: it is tried again every {exactly(for_s)}, "
-        "later less often. Else send it with other --memory or --cpus, or ask an administrator of "
-        "the cluster to change that limit.",
+        remedy=f"Wait until room becomes free: it is tried again every {exactly(for_s)}, later "
+        "less often. Or send it with other --memory or --cpus, or ask an administrator of the "
+        "cluster to change that limit.",
     )
 
 
@@ -370,4 +370,4 @@ def leaving(stop: StopIntent) -> Reason:
 
 
 def _how_to_resume(stop: StopIntent) -> str:
-    return is_paused(stop).remedy if stop.held else "Resume it to let it go on."
+    return is_paused(stop).remedy if stop.held else "Resume it to let it continue."

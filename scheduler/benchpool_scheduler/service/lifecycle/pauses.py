@@ -22,27 +22,31 @@ from benchpool_scheduler.store.records import (
 
 
 def asked_for(
-    work: UnitOfWork, job: JobRecord, attempt: AttemptRecord | None, wish: StopIntent, said: str
+    work: UnitOfWork,
+    job: JobRecord,
+    attempt: AttemptRecord | None,
+    stop: StopIntent,
+    said: str,
 ) -> None:
     """Record that a user pauses a job that holds GPUs; ``said`` is the user's reason."""
-    if attempt is None or wish.by is None:
+    if attempt is None or stop.by is None:
         return
     if any(it.attempt == job.attempt and it.ended is None for it in work.pauses(job.id)):
         return  # it was leaving already
     gpus = sum(len(worker.gpus) for worker in attempt.live_workers)
     begun = attempt.decided if attempt.started is None else attempt.started
-    unsaved_s = max(0.0, wish.at - max(begun, _saved_at(job) or 0.0))
+    unsaved_s = max(0.0, stop.at - max(begun, _saved_at(job) or 0.0))
     work.save_preemption(
         PreemptionRecord(
             job=job.id,
             attempt=job.attempt,
-            at=wish.at,
+            at=stop.at,
             claimant=None,
-            for_=wish.for_,
+            for_=stop.for_,
             rule="",
             lost_gpu_s=unsaved_s * gpus,
             gpus=gpus,
-            by=wish.by,
+            by=stop.by,
             said=said,
         )
     )
@@ -91,8 +95,8 @@ def is_held(job: JobRecord) -> bool:
 
     Its owner cannot resume it then.
     """
-    if job.wish is not None:
-        return job.wish.held
+    if job.stop_request is not None:
+        return job.stop_request.held
     held = ReasonCode.PAUSED_BY_ADMINISTRATOR
     return job.state is JobState.PAUSED and job.note is not None and job.note.code == held
 
@@ -100,12 +104,12 @@ def is_held(job: JobRecord) -> bool:
 def stays_held(job: JobRecord) -> Refused:
     """Return the error for resuming a job that an administrator paused."""
     by, text = "an administrator", ""
-    if job.wish is not None:
-        by, text = job.wish.by or by, job.wish.text
+    if job.stop_request is not None:
+        by, text = job.stop_request.by or by, job.stop_request.text
     elif job.note is not None:
         by, text = str(job.note.numbers.get("by") or by), job.note.text
     return Refused(
-        f"Job {job.id[:8]} ({job.name}) is held by an administrator and is not resumed by its "
+        f"Job {job.id[:8]} ({job.name}) is held by an administrator and cannot be resumed by its "
         f"owner: {text} Ask {by} to resume it.",
         code="held-by-administrator",
         numbers={"by": by},

@@ -20,7 +20,7 @@ _AFTER: Mapping[EndCause, str] = MappingProxyType(
         EndCause.OUT_OF_GPU_MEMORY: "running out of GPU memory",
         EndCause.OUT_OF_MEMORY: "running out of memory",
         EndCause.TIME_LIMIT: "reaching its time limit",
-        EndCause.COULD_NOT_START: "a start that failed",
+        EndCause.COULD_NOT_START: "a failed start",
         EndCause.HANGING: "hanging",
     }
 )
@@ -35,7 +35,7 @@ def after(retry: RetryRecord) -> str:
     'exit code 2'
     """
     if retry.cause is EndCause.GPU_ERROR:
-        what = "an error of a GPU" if retry.xid is None else f"an XID {retry.xid}"
+        what = "a GPU error" if retry.xid is None else f"an XID {retry.xid}"
         return f"{what} on {retry.node}"
     if retry.cause is EndCause.EXIT_CODE:
         return "a failure" if retry.exit_code is None else f"exit code {retry.exit_code}"
@@ -62,7 +62,7 @@ def history(retries: Sequence[RetryRecord], *, over: bool) -> str:
     'Tried again once after an XID 79 on node-3; it resumes from its checkpoint of step 1200.'
     >>> two = RetryRecord(2, EndCause.EXIT_CODE, 0.0, "node-4", exit_code=1)
     >>> history([one, two, two], over=True)
-    'Tried again 3 times: once after an XID 79 on node-3, twice after exit code 1; it began anew.'
+    'Tried again 3 times: once after an XID 79 on node-3, twice after exit code 1; it started over.'
     """
     if not retries:
         return ""
@@ -74,7 +74,7 @@ def history(retries: Sequence[RetryRecord], *, over: bool) -> str:
 
 def _resumes(retry: RetryRecord, over: bool) -> str:
     if not retry.saved:
-        return "began anew" if over else "begins anew, for it had saved nothing"
+        return "started over" if over else "starts over, because it had saved nothing"
     which = "last checkpoint" if retry.step is None else f"checkpoint of step {retry.step}"
     return f"{'resumed' if over else 'resumes'} from its {which}"
 
@@ -113,17 +113,15 @@ def why_not(verdict: RetryVerdict, cause: EndCause, number: int, named: bool) ->
     >>> why_not(RetryVerdict.SAME_TRACEBACK, EndCause.EXIT_CODE, 1, False)
     'It is not tried again: the traceback is the same as before one of its retries.'
     >>> why_not(RetryVerdict.NOT_ASKED, EndCause.EXIT_CODE, 0, True)
-    'It is not tried again: it asks for that after other causes than exit-code.'
+    'It is not tried again: its retries are for other causes than exit-code.'
     >>> why_not(RetryVerdict.USED_UP, EndCause.GPU_ERROR, 2, False)
-    'It is not tried again: it was twice after gpu-error, and may not be more often.'
+    'It is not tried again: it was retried twice after gpu-error, which is the limit.'
     """
     reason = {
         RetryVerdict.SAME_TRACEBACK: "the traceback is the same as before one of its retries",
-        RetryVerdict.USED_UP: f"it was {times(number)} after {cause}, and may not be more often",
-        RetryVerdict.MOST: f"it was {MOST_RETRIES} times in all, and may not be more often",
-        RetryVerdict.NOT_ASKED: f"it asks for that after other causes than {cause}"
-        if named
-        else "",
+        RetryVerdict.USED_UP: f"it was retried {times(number)} after {cause}, which is the limit",
+        RetryVerdict.MOST: f"it was retried {MOST_RETRIES} times in all, which is the limit",
+        RetryVerdict.NOT_ASKED: f"its retries are for other causes than {cause}" if named else "",
     }.get(verdict, "")
     return f"It is not tried again: {reason}." if reason else ""
 

@@ -74,7 +74,7 @@ def add_workers(work: UnitOfWork, job_id: str, places: Sequence[Place]) -> None:
     """Add workers to a running job (R10)."""
     job = work.job(job_id)
     attempt = work.attempt(job)
-    if attempt is None or job.wish is not None:
+    if attempt is None or job.stop_request is not None:
         return
     first = len(attempt.workers)
     more = tuple(
@@ -95,14 +95,14 @@ def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
 # --------------------------------------------------------------------------- stops
 
 
-def preempt(work: UnitOfWork, job_id: str, wish: StopIntent, preemption: PreemptionRecord) -> None:
+def preempt(work: UnitOfWork, job_id: str, stop: StopIntent, preemption: PreemptionRecord) -> None:
     """Preempt a job, which is then queued again by itself (R15-R17)."""
-    if work.job(job_id).wish is None:
-        _intend(work, job_id, states.PreemptAsked(), wish)
+    if work.job(job_id).stop_request is None:
+        _intend(work, job_id, states.PreemptAsked(), stop)
         work.save_preemption(preemption)
 
 
-def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: StopIntent) -> None:
+def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], stop: StopIntent) -> None:
     """Stop the workers of a running job that hold these GPUs (R18)."""
     job = work.job(job_id)
     attempt = work.attempt(job)
@@ -111,11 +111,11 @@ def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: StopIntent
     leaving = [w for w in attempt.live_workers if gone & set(w.gpus) and not w.leaving]
     for worker in leaving:
         attempt = _with_worker(attempt, replace(worker, leaving=True))
-        _stop(work, job, worker, wish)
+        _stop(work, job, worker, stop)
     work.save_attempt(attempt)
 
 
-def scale(work: UnitOfWork, job_id: str, workers: int, wish: StopIntent) -> None:
+def scale(work: UnitOfWork, job_id: str, workers: int, stop: StopIntent) -> None:
     """Set a job's number of workers: more start when GPUs are free, surplus ones stop at once.
 
     Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
@@ -129,18 +129,18 @@ def scale(work: UnitOfWork, job_id: str, workers: int, wish: StopIntent) -> None
         whole = f"all of its {now} workers or none" if now > 1 else "its one worker"
         raise Refused(
             f"Job {job.id[:8]} ({job.name}) runs with {whole}; "
-            f"pause it first, or send it with min_workers to let workers come and go.",
+            f"pause it first, or send it with min_workers to let the number of workers change.",
             code="gang-is-rigid",
             numbers={"workers": now, "asked": workers},
         )
     work.save_job(replace(job, spec=job.spec.changed(workers=workers), promised=()))
     attempt = work.attempt(job)
-    if job.state not in states.HOLDS_GPUS or attempt is None or job.wish is not None:
+    if job.state not in states.HOLDS_GPUS or attempt is None or job.stop_request is not None:
         return
     staying = [worker for worker in attempt.live_workers if not worker.leaving]
     gone = frozenset(gpu for worker in staying[workers:] for gpu in worker.gpus)
     if gone:
-        shrink(work, job_id, gone, wish)
+        shrink(work, job_id, gone, stop)
 
 
 def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
@@ -177,7 +177,7 @@ def _listed(wanted: Mapping[str, Any]) -> str:
     return " and ".join(ROWS[name].noun for name in wanted)
 
 
-def pause(work: UnitOfWork, job_id: str, wish: StopIntent, said: str = "") -> None:
+def pause(work: UnitOfWork, job_id: str, stop: StopIntent, said: str = "") -> None:
     """Pause a job for its user, or hold it for an administrator. Errors: Refused after its end.
 
     Args:
@@ -185,25 +185,25 @@ def pause(work: UnitOfWork, job_id: str, wish: StopIntent, said: str = "") -> No
     """
     job = work.job(job_id)
     if job.state is JobState.PAUSED:
-        if wish.held and not pauses.is_held(job):
-            work.save_job(replace(job, note=notices.is_paused(wish)))
+        if stop.held and not pauses.is_held(job):
+            work.save_job(replace(job, note=notices.is_paused(stop)))
         return
     _require(job, states.PauseAsked, "paused")
     if job.state in states.HOLDS_GPUS:
-        _intend(work, job_id, states.PauseAsked(), wish)
-        told = work.job(job_id)
-        if wish.held and told.wish is not None and told.wish.kind is states.Intent.PAUSE:
+        _intend(work, job_id, states.PauseAsked(), stop)
+        before = work.job(job_id).stop_request
+        if stop.held and before is not None and before.kind is states.Intent.PAUSE:
             # A pause that its owner has requested becomes a hold.
-            held = replace(wish, kind=told.wish.kind, at=told.wish.at)
-            work.save_job(replace(told, wish=held))
-        pauses.asked_for(work, job, work.attempt(job), wish, said)
+            held = replace(stop, kind=before.kind, at=before.at)
+            work.save_job(replace(work.job(job_id), stop_request=held))
+        pauses.asked_for(work, job, work.attempt(job), stop, said)
         return
     state = machine.apply(job.state, states.PauseAsked())
-    work.save_job(replace(job, state=state, note=notices.is_paused(wish), promised=()))
+    work.save_job(replace(job, state=state, note=notices.is_paused(stop), promised=()))
 
 
 def resume(
-    work: UnitOfWork, job_id: str, wish: StopIntent, now: float, *, lifts: bool = True
+    work: UnitOfWork, job_id: str, stop: StopIntent, now: float, *, lifts: bool = True
 ) -> None:
     """Resume a paused or pausing job. Errors: Refused when it has ended, or is held.
 
@@ -214,7 +214,7 @@ def resume(
     if pauses.is_held(job) and not lifts:
         raise pauses.stays_held(job)
     if job.state is JobState.PAUSING:
-        _intend(work, job_id, states.ResumeAsked(), wish)
+        _intend(work, job_id, states.ResumeAsked(), stop)
         return
     if not job.live:
         _require(job, states.ResumeAsked, "resumed")
@@ -223,50 +223,50 @@ def resume(
         work.save_job(replace(job, state=state, note=None, queued_since=now))
 
 
-def cancel(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
+def cancel(work: UnitOfWork, job_id: str, stop: StopIntent, now: float) -> None:
     """Cancel a job. Errors: Refused if it has ended in another way."""
     job = work.job(job_id)
     if job.state is JobState.CANCELLED:
         return
     _require(job, states.CancelAsked, "cancelled")
     if job.state in states.HOLDS_GPUS:
-        _intend(work, job_id, states.CancelAsked(), wish)
+        _intend(work, job_id, states.CancelAsked(), stop)
         return
     state = machine.apply(job.state, states.CancelAsked())
-    note = notices.was_cancelled(wish)
+    note = notices.was_cancelled(stop)
     work.save_job(replace(job, state=state, note=note, ended=now, promised=()))
 
 
 def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
     if not machine.can(job.state, event):
         raise Refused(
-            f"Job {job.id[:8]} ({job.name}) is {job.state} since its end; it cannot be {verb} any "
-            "more. Send it again to run it once more.",
+            f"Job {job.id[:8]} ({job.name}) has ended ({job.state}) and cannot be {verb}. "
+            "Send it again to run it.",
             code="job-ended",
             numbers={"state": str(job.state)},
         )
 
 
-def _intend(work: UnitOfWork, job_id: str, event: states.Event, wish: StopIntent) -> None:
+def _intend(work: UnitOfWork, job_id: str, event: states.Event, stop: StopIntent) -> None:
     """Send a stop to a job that holds GPUs. An existing stop request is sent again."""
     job = work.job(job_id)
-    before = None if job.wish is None else job.wish.kind
+    before = None if job.stop_request is None else job.stop_request.kind
     after = machine.intend(before, event)
     state = machine.apply(job.state, event)
     if after is None:
         return
-    if job.wish is None or after != before:
-        wish = replace(wish, kind=after)
-        work.save_job(replace(job, state=state, wish=wish))
+    if job.stop_request is None or after != before:
+        stop = replace(stop, kind=after)
+        work.save_job(replace(job, state=state, stop_request=stop))
     else:
-        wish = job.wish
+        stop = job.stop_request
     attempt = work.attempt(job)
     for worker in attempt.live_workers if attempt is not None else ():
-        _stop(work, job, worker, wish)
+        _stop(work, job, worker, stop)
 
 
-def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: StopIntent) -> None:
-    work.stops.append((WorkerId(job.id, job.attempt, worker.index), notices.notice(wish)))
+def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, stop: StopIntent) -> None:
+    work.stops.append((WorkerId(job.id, job.attempt, worker.index), notices.notice(stop)))
 
 
 # --------------------------------------------------------------------------- workers
@@ -314,10 +314,10 @@ def worker_ended(
         _attempt_over(work, job, attempt, event.at, now, policy)
     elif hanging.is_stopped(job):
         pass  # the other workers have their notice
-    elif job.wish is None and winding_down(attempt) and endings.bad(ended):
-        wish = notices.sibling_ended(ended, grace_s, now)
+    elif job.stop_request is None and winding_down(attempt) and endings.bad(ended):
+        stop = notices.sibling_ended(ended, grace_s, now)
         for other in attempt.live_workers:
-            _stop(work, job, other, wish)
+            _stop(work, job, other, stop)
 
 
 def winding_down(attempt: AttemptRecord) -> bool:
@@ -333,7 +333,7 @@ def _attempt_over(
     now: float,
     policy: RetryRules,
 ) -> None:
-    intent = None if job.wish is None else job.wish.kind
+    intent = None if job.stop_request is None else job.stop_request.kind
     outcome = endings.outcome(attempt)
     culprit = endings.culprit(attempt)
     attempt = replace(
@@ -354,14 +354,14 @@ def _attempt_over(
     state = machine.apply(job.state, event)
     pauses.ended(work, job, attempt, finished=state is JobState.SUCCEEDED)
     requeued = endings.requeue_note(job, attempt, culprit)
-    job = replace(job, state=state, wish=None)
+    job = replace(job, state=state, stop_request=None)
     if machine.is_over(state):
         note = endings.note(job, state, attempt, culprit, stop_before(work, job))
         note = retrying.with_verdict(note, job, culprit, decided)
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
-        wish = stop_before(work, job)
-        job = replace(job, note=None if wish is None else notices.is_paused(wish))
+        stop = stop_before(work, job)
+        job = replace(job, note=None if stop is None else notices.is_paused(stop))
     else:
         job = replace(job, queued_since=now, note=requeued)
         if outcome is Outcome.AGAIN and culprit is not None and decided is not None:
@@ -374,7 +374,7 @@ def _attempt_over(
 
 def stop_before(work: UnitOfWork, job: JobRecord) -> StopIntent | None:
     """Return the stop request of the job before the present change, or None."""
-    return work.job(job.id).wish
+    return work.job(job.id).stop_request
 
 
 def _find(

@@ -69,7 +69,7 @@ def words(node: NodeRecord | None, *, closed: bool) -> str:
     if closed:
         return f"is in maintenance until {instant(window.ends)} ({window.reason})"
     return (
-        "takes only jobs whose time limit ends before its maintenance, from "
+        "accepts only jobs whose time limit ends before its maintenance, from "
         f"{instant(window.begins)} to {instant(window.ends)} ({window.reason})"
     )
 

@@ -66,8 +66,8 @@ class Inventory:
         pools = {
             name: pool_of(configuration, gpus, facts.get(name)) for name, gpus in nodes.items()
         }
-        train = frozenset(name for name, pool in pools.items() if pool and "train" in pool.serves)
-        build = frozenset(name for name, pool in pools.items() if pool and "build" in pool.serves)
+        train = frozenset(name for name, pool in pools.items() if pool and "train" in pool.purpose)
+        build = frozenset(name for name, pool in pools.items() if pool and "build" in pool.purpose)
         places = _places(nodes, train)
         return cls(
             devices=devices,

@@ -84,7 +84,7 @@ class LeftUsers:
         ]
         found = [sentence for sentence in said if sentence]
         more = len(found) - MOST_NAMED
-        end = [f"So it is with {count(more, 'user')} more."] if more > 0 else []
+        end = [f"The same applies to {count(more, 'more user')}."] if more > 0 else []
         return " ".join([*found[:MOST_NAMED], *end]) or None
 
 
@@ -99,7 +99,7 @@ def _of_left(name: str, now: str | None, jobs: int) -> str:
             "them, and administrators can cancel them."
         )
     return (
-        f"The Hub does not know {visible(name)} any more, and {count(jobs, 'job')} of theirs "
+        f"The Hub no longer knows {visible(name)}, and {count(jobs, 'job')} of this user "
         f"{'has' if jobs == 1 else 'have'} not ended: {listed} what to cancel, unless "
         "the user is added again."
     )
@@ -109,7 +109,7 @@ def _of_back(name: str, jobs: int) -> str:
     if not jobs:
         return ""
     return (
-        f"The name {visible(name)} was gone from the Hub and is used again, and has "
-        f"{count(jobs, 'job')} from before. If this is another person, cancel what "
+        f"The name {visible(name)} was removed from the Hub and is used again. It has "
+        f"{count(jobs, 'job')} from before. If this is another user, cancel what "
         f"`benchpool jobs --user {visible(name)} --live` lists."
     )

@@ -58,8 +58,8 @@ class SafeMode:
         for job in self.unknown:
             if job.gpus is None:
                 return (
-                    f"Job {job.id} runs, the database does not know it, and which GPUs it holds "
-                    "cannot be told: nothing new is started until an administrator takes it in "
+                    f"Job {job.id} runs, the database does not know it, and its GPUs are "
+                    "unknown: no new job starts until an administrator adopts it "
                     f"(`benchpool adopt {job.id}`) or ends it (`benchpool adopt {job.id} --end`)."
                 )
         return None
@@ -70,7 +70,7 @@ class SafeMode:
         if self.lost is not None:
             return "the pool's database was lost or damaged"
         if self.hold is not None:
-            return "a job runs that the pool's database does not know, and its GPUs cannot be told"
+            return "a job runs that the pool's database does not know, and its GPUs are unknown"
         return None
 
     @property
@@ -108,8 +108,8 @@ class SafeMode:
         """Refuse new work while no job may start. Errors: Unavailable ``safe-mode``."""
         if self.held_because is not None:
             raise Unavailable(
-                f"benchpool accepts nothing new at the moment, because {self.held_because}; "
-                "running jobs go on. An administrator finds what to do with `benchpool status`.",
+                f"benchpool accepts no new work now, because {self.held_because}; "
+                "running jobs go on. `benchpool status` shows administrators what to do.",
                 code=SAFE_MODE,
             )
 

@@ -31,9 +31,9 @@ class BackgroundTasks:
             failed = None if task.cancelled() else task.exception()
             if self._closing or task.cancelled() or (may_return and failed is None):
                 return
-            log.error("a part of the service ended: %s", name, exc_info=failed)
+            log.error('background task "%s" exited', name, exc_info=failed)
             if self._ended is not None:
-                self._ended(f"a part of it has ended: {name} ({failed!r}).")
+                self._ended(f'background task "{name}" exited: {failed!r}.')
 
         task = asyncio.create_task(work)
         task.add_done_callback(over)

@@ -42,8 +42,8 @@ class JobHistoryLoader:
                 await self._ledger.whole.wait()
         except TimeoutError:
             raise Unavailable(
-                f"The scheduler has started and still reads its ended jobs, after {WHOLE_S:g} s: "
-                "ask again in a moment.",
+                f"The scheduler still reads its ended jobs {WHOLE_S:g} s after its start. "
+                "Try again in a moment.",
                 code="reads-history",
                 numbers={"seconds": WHOLE_S},
             ) from None

@@ -329,7 +329,7 @@ class Pool:
         await self.idle.watcher.open()
         for book in (self.sweep_book, self.schedules.book, self.services.book):
             await book.open()
-        self._step("looks at machines and people")
+        self._step("checks nodes and users")
         half_life_s = self.observed.now.configuration.policy.usage_half_life_h * HOUR_S
         self.usage.restore(self.ledger.saved_use, self.observed.settings.clock.now(), half_life_s)
         self.estimates.restore()

@@ -110,7 +110,7 @@ class UseHistory:
         try:
             await self.fleet.make_ready()
         except FAULTS as fault:
-            log.info("the hours of the last week could not be read ahead (%s)", fault)
+            log.info("the hours of the last week could not be preloaded (%s)", fault)
 
     async def close(self) -> None:
         """Write open intervals until now."""

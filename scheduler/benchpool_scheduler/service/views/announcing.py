@@ -54,4 +54,4 @@ class Announcer:
         try:
             announce(waiting)
         except Exception:
-            log.exception("the reasons of %d jobs could not be told", len(waiting))
+            log.exception("the reasons of %d jobs could not be published", len(waiting))

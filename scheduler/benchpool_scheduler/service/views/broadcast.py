@@ -151,7 +151,7 @@ class Broadcast:
                 reader.listener.take(events)
         except Exception:
             # A reader that fails must not block the others.
-            log.exception("a reader of events could not be told; its stream ends")
+            log.exception("an event could not be sent to a client; its stream ends")
             reader.listener.end()
             return False
         return reader.cursor < pieces.until

@@ -124,7 +124,7 @@ class Estimates:
                 await self._save_now_and_then()
             except Exception:
                 # The pool works without estimates.
-                log.exception("a forecast failed; it is tried again with the next pass")
+                log.exception("a forecast failed; the next pass retries it")
                 self.newest = {}
             await self._rest()
 
@@ -347,7 +347,7 @@ class Estimates:
 
 
 def _resumes(job: JobRecord) -> bool:
-    return job.wish is not None and job.wish.kind is Intent.PREEMPT
+    return job.stop_request is not None and job.stop_request.kind is Intent.PREEMPT
 
 
 def _news(

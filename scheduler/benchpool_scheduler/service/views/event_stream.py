@@ -19,7 +19,7 @@ from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.visibility import Visibility
 
-NOBODY = "nobody's jobs"
+NOBODY = "no jobs"
 """Audience that may see none of the jobs of a batch."""
 
 

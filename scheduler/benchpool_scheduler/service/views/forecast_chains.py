@@ -120,7 +120,7 @@ def _to_come(
         attempt=0,
         started=None,
         queued_since=now,
-        wish=None,
+        stop_request=None,
         note=None,
         promised=(),
         progress=None,

@@ -23,15 +23,15 @@ def progress_of(record: JobRecord) -> contract.Progress | None:
         fraction = said.saved or 0.0
     elif fraction is None:
         fraction = said.saved or None  # it reports no fraction: the saved one is known
-    fell_from = None
+    previous_progress = None
     if fraction is not None:
         # Saved work stays done: a new attempt begins there, whatever it reports first.
         fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
         most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
-        fell_from = most if most > fraction else None
+        previous_progress = most if most > fraction else None
     ends = pace.ends_at(said) if record.state is JobState.RUNNING else None
     return contract.Progress(
-        fraction, text, moment(said.at), fell_from, None if ends is None else moment(ends)
+        fraction, text, moment(said.at), previous_progress, None if ends is None else moment(ends)
     )
 
 

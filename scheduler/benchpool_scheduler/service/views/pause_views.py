@@ -62,13 +62,17 @@ def moment_of(
 def _saving(
     job: JobRecord, newest: PreemptionRecord, for_whom: ForWhom
 ) -> contract.PauseMoment | None:
-    if job.wish is None or job.wish.kind is Intent.CANCEL or newest.attempt != job.attempt:
+    if (
+        job.stop_request is None
+        or job.stop_request.kind is Intent.CANCEL
+        or newest.attempt != job.attempt
+    ):
         return None
     if newest.by is None:
         why = phrases.needs(for_whom(newest), newest.needs)
     else:
         why = phrases.paused_by(newest.by, visible(newest.said))
-    until = moment(job.wish.at + job.wish.grace_s)
+    until = moment(job.stop_request.at + job.stop_request.grace_s)
     return contract.PauseMoment("saving", phrases.saving(why), moment(newest.at), until)
 
 

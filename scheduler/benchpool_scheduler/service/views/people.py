@@ -31,7 +31,7 @@ class People:
 
         Errors: Forbidden for callers other than administrators.
         """
-        rights.require_admin(caller, "see the people of the pool")
+        rights.require_admin(caller, "list the users of the pool")
         seen = self._observed.now
         # Read from the Hub's last response: the time of last activity is not in the observations.
         known = {user.name: user for user in self._observed.settings.directory.users()}

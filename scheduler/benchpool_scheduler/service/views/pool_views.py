@@ -42,7 +42,7 @@ class PoolViews:
 
     Args:
         bench_line: Returns the number of servers in the bench queue.
-        asked_back: Returns administrators' reclaim requests for benches, by lease ID.
+        reclaim_request: Returns administrators' reclaim requests for benches, by lease ID.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class PoolViews:
         observed: SchedulerState,
         hours: HoursUsed,
         bench_line: Callable[[], int] = lambda: 0,
-        asked_back: Callable[[], Mapping[str, contract.AskedBack]] = dict,
+        reclaim_request: Callable[[], Mapping[str, contract.ReclaimRequest]] = dict,
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._hours = hours
         self._bench_line = bench_line
-        self._asked_back = asked_back
+        self._reclaim_requests = reclaim_request
         self.gpu_states = GpuStates(ledger, observed)
 
     # ------------------------------------------------------------------ status
@@ -179,7 +179,7 @@ class PoolViews:
 
     def _quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
         quota, rule = bench_reserve.quota_of(self._observed.now, user, groups)
-        asked = self._asked_back()
+        asked = self._reclaim_requests()
         leases = [lease for lease in self._ledger.leases() if lease.user == user]
         held = [
             contract.HeldBuild(lease.server, list(lease.gpus), asked.get(lease.id))
@@ -214,7 +214,7 @@ class PoolViews:
 
     def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
         allocated, waiting = self._usage()
-        gave_back, pauses = self._paid_back()
+        reclaimed_gpus, pauses = self._paid_back()
         now = self._observed.settings.clock.now()
         found: list[contract.ProjectQuota] = []
         for project in projects:
@@ -228,7 +228,7 @@ class PoolViews:
                     limit=project.limit,
                     waiting=waiting[project.name],
                     parent=project.parent,
-                    gave_back=gave_back[project.name],
+                    reclaimed_gpus=reclaimed_gpus[project.name],
                     pauses=pauses[project.name],
                     gpu_hours=self._budget("project", project.name),
                     guaranteed=project.quota if share is None else share.guaranteed,

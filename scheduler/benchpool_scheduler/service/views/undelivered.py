@@ -29,4 +29,4 @@ def _remedy(id_: str, said: str) -> str:
         return f"Fetch them with `benchpool results {id_} --to FOLDER`."
     if "still in" in said:
         return "Copy them from there before the job is removed, or ask an administrator to."
-    return "The end of its log says more. Correct the cause and send it again."
+    return "See the end of its log. Correct the cause and send it again."

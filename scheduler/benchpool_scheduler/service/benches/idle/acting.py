@@ -138,7 +138,7 @@ class BenchGiver:
             held = await self._runtime.holders(bench.lease.gpus)
         if held:
             said = f"{phrases.processes(held)} on the GPUs of the bench of {bench.lease.user} that"
-            self._observed.report(_PROBLEM, f"{said} was stopped: see what it is, and end it.")
+            self._observed.report(_PROBLEM, f"{said} was stopped. Find out why, and end them.")
             return
         self._observed.report(_PROBLEM, None)
         self._tell(bench, BenchAct.STOP, done=True, looked=held is not None)
@@ -151,7 +151,7 @@ class BenchGiver:
         directory = self._observed.settings.directory
         try:
             if not isinstance(directory, StopsServers):
-                raise Unavailable("there is no Hub that could be asked.")
+                raise Unavailable("no Hub is connected.")
             await directory.stop_server(lease.user, lease.server)
         except BenchpoolError as error:
             self._observed.report(
@@ -168,8 +168,8 @@ class BenchGiver:
         held = await self._holders(bench.lease.gpus)
         if held:
             raise Refused(
-                f"{phrases.processes(held)} on the GPUs of this bench: end what is there, then say "
-                "again that it is given back.",
+                f"{phrases.processes(held)} on the GPUs of this bench. End them, then report the "
+                "release again.",
                 code="gpu-held",
                 numbers={"processes": len(held)},
             )
@@ -184,7 +184,7 @@ class BenchGiver:
             found = await self._runtime.holders(gpus)
         if found is None:
             raise Unavailable(
-                "It cannot be seen now whether a process is on the GPUs of this bench: try again.",
+                "The processes on the GPUs of this bench cannot be listed now. Try again.",
                 code="gpu-unknown",
             )
         return found

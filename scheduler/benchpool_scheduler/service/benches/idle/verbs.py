@@ -60,7 +60,7 @@ class IdleBenchVerbs:
                 await self.look()
             except Exception:
                 # Nothing was released. The next look tries again.
-                log.exception("the look at idle benches failed; it is tried again")
+                log.exception("the check of idle benches failed; it is retried")
 
     async def look(self) -> None:
         """Look at all benches once and take the actions that follow."""
@@ -107,7 +107,7 @@ class IdleBenchVerbs:
 
     def report(self, caller: Caller, lease: str, activity: BenchActivity) -> BenchIdleness:
         """Record a notebook server's report of its activity. Errors: NotFound, Forbidden."""
-        bench = self._own(caller, lease, "report what it does")
+        bench = self._own(caller, lease, "report its activity")
         bench.sights.reported(activity, self.watcher.now())
         if activity.noted:
             self.giver.noted(bench)
@@ -122,7 +122,7 @@ class IdleBenchVerbs:
         rule = self.watcher.rule
         if bench.giving is Giving.STOPPING:
             raise Refused(
-                "This bench is being stopped already: start it again from the Hub's page.",
+                "This bench is already being stopped. Start it again from the Hub's page.",
                 code="bench-stops",
             )
         if self.watcher.keep(bench) is None:
@@ -139,7 +139,7 @@ class IdleBenchVerbs:
 
     def release(self, caller: Caller, lease: str) -> BenchIdleness:
         """Release a bench because its owner requests it. Errors: NotFound, Forbidden."""
-        bench = self._own(caller, lease, "give it back")
+        bench = self._own(caller, lease, "release it")
         self.giver.begin(bench, asked=True)
         return self._view(bench)
 
@@ -150,13 +150,13 @@ class IdleBenchVerbs:
         """
         if self._ledger.lease(lease) is None:
             return
-        bench = self._own(caller, lease, "say that it is given back")
+        bench = self._own(caller, lease, "report its release")
         await shielded(self.giver.released(bench))
 
     def _own(self, caller: Caller, lease: str, action: str) -> WatchedBench:
         held = self._ledger.lease(lease)
         if held is None or not rights.may_use_lease(caller, held):
-            raise NotFound("There is no such bench: its GPUs were given back.", field="lease")
+            raise NotFound("There is no such bench: its GPUs were released.", field="lease")
         rights.require_owner_of_lease(caller, held, action)
         return self.watcher.bench(held)
 

@@ -163,7 +163,7 @@ class IdleWatcher:
             await asyncio.to_thread(kept.save, self._file, whole)
         except OSError as failed:
             # The next start then begins every idle time at zero, so no bench is released early.
-            log.warning("what is known of idle benches cannot be kept: %s", failed.strerror)
+            log.warning("the state of idle benches cannot be saved: %s", failed.strerror)
 
     def _kept(self) -> Iterable[tuple[str, KeptWatch]]:
         for id_, it in self.benches.items():

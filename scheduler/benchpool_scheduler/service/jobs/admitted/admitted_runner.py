@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 AGAIN_S = 30.0
 """Time until a refused workload is tried again, in seconds; a change triggers an earlier try."""
-GONE = "Its pods are not there any more, or their namespace is admitted no longer."
+GONE = "Its pods no longer exist, or their namespace is no longer admitted."
 FOR = "its pods"
 
 
@@ -126,5 +126,5 @@ class AdmittedRunner:
         except Unavailable:
             return False
         except BenchpoolError as error:
-            log.info("job %s, whose pods are gone, does not end: %s", job, error.message)
+            log.info("job %s has no pods and could not be ended: %s", job, error.message)
         return True

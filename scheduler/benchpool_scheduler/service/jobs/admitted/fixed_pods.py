@@ -16,7 +16,7 @@ def check_sender(submission: JobSubmission, *, admits: bool) -> None:
     """
     if isinstance(submission.entry, PodsEntry) and not admits:
         raise InvalidInput(
-            "Pods of others come in by their namespace, not as a submission: say what to run with "
+            "External pods are admitted by their namespace and cannot be submitted. Submit "
             "a script, module, command or notebook.",
             code="pods-not-sent",
             field="entry",
@@ -28,8 +28,8 @@ def check_may_change(submission: JobSubmission, wanted: Collection[str]) -> None
     fixed = sorted(set(wanted) - {"priority"})
     if isinstance(submission.entry, PodsEntry) and fixed:
         raise Refused(
-            f"{', '.join(fixed)} cannot be changed: its pods were made by others, and ask for what "
-            "they ask for. Change what makes them; of the job only the priority can be changed.",
+            f"{', '.join(fixed)} cannot be changed: the pods were created outside benchpool. "
+            "Change the workload that creates them. Only the job's priority can be changed.",
             code="pods-are-fixed",
             field=fixed[0],
         )

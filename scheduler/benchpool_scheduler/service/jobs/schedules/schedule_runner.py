@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LOOKS_S = 15.0
 """Poll interval for due times, in seconds; times of schedules are whole minutes."""
-MISSED = "The service did not run then; a later time was made up for."
+MISSED = "The scheduler did not run then. A later missed time was sent instead."
 
 
 class ScheduleRunner:
@@ -54,7 +54,7 @@ class ScheduleRunner:
             except BenchpoolError as error:
                 log.warning("schedule %s: %s", schedule.id, error.message)
             except Exception:
-                log.exception("schedule %s could not be carried on", schedule.id)
+                log.exception("schedule %s could not be processed", schedule.id)
 
     async def _carry_on(self, of: str) -> None:
         schedule, now = self._book.get(of), self._observed.settings.clock.now()
@@ -78,7 +78,7 @@ class ScheduleRunner:
         before = next((it for it in schedule.last if it.job is not None), None)
         job = None if before is None or before.job is None else self._ledger.job(before.job)
         if job is not None and job.live:
-            text = f"Job {job.id[:8]} of the time before had not ended."
+            text = f"The previous job, {job.id[:8]}, had not ended."
             return TimeRecord(at, ScheduledOutcome.SKIPPED, text=text)
         return TimeRecord(at, ScheduledOutcome.SENT, job=self._observed.settings.new_id())
 
@@ -112,7 +112,7 @@ class ScheduleRunner:
         gone = bool(seen.users.users) and seen.hub_user(schedule.user) is None
         gone = gone and not schedule.by_service
         if gone and schedule.paused is None:
-            why = f"The Hub does not know {schedule.user} any more."
+            why = f"The Hub no longer knows {schedule.user}."
             return replace(schedule, paused=why, owner_gone=True)
         if schedule.owner_gone and not gone:
             return replace(schedule, paused=None, owner_gone=False)

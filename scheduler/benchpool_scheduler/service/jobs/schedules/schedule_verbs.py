@@ -86,8 +86,8 @@ class Schedules:
         mine = sum(it.user == caller.name for it in self.book.all())
         if mine >= MOST:
             raise TooMany(
-                f"You have {count(mine, 'schedule')}, {MOST} is the most: remove one that you need "
-                "no more.",
+                f"You have {count(mine, 'schedule')}; the limit is {MOST}. Remove one that you no "
+                "longer need.",
                 code="too-many-schedules",
                 numbers={"schedules": mine, "limit": MOST},
             )
@@ -150,11 +150,11 @@ class Schedules:
         """Return the schedule of a request. Errors: those of ``begin``."""
         if asked.submission.after:
             raise InvalidInput(
-                "A schedule sends at its times: it cannot wait for other jobs too.", field="after"
+                "A schedule sends at its times and cannot wait for other jobs.", field="after"
             )
         if asked.submission.deadline is not None:
             raise InvalidInput(
-                "A schedule sends again and again, and a deadline is one instant: leave it out.",
+                "A schedule sends repeatedly, and a deadline is a single time. Leave it out.",
                 field="deadline",
             )
         cron, now = cron_of(asked.when), self._observed.settings.clock.now()
@@ -230,7 +230,7 @@ def _check_apart(times: Sequence[float], when: str) -> None:
     apart = min((later - at for at, later in pairwise(times)), default=LEAST_BETWEEN_S)
     if apart < LEAST_BETWEEN_S:
         raise InvalidInput(
-            f"{when!r} comes every {apart:.0f} s: at least {LEAST_BETWEEN_S:.0f} s must lie "
+            f"{when!r} sends every {apart:.0f} s; the minimum is {LEAST_BETWEEN_S:.0f} s "
             "between two times of a schedule.",
             field="when",
             numbers={"seconds": apart, "limit": LEAST_BETWEEN_S},
@@ -241,8 +241,8 @@ def _check_repeat(known: ScheduleRecord, asked: ScheduleRequest) -> None:
     same = replace(asked.submission, project=known.project, key=None) == known.submission
     if not same or (known.when, known.zone) != (asked.when, asked.zone):
         raise Refused(
-            f"Schedule {known.id[:8]} ({known.name}) of {known.user} has the key {known.key!r} "
-            "already, with another content; choose another key, or none.",
+            f"Schedule {known.id[:8]} ({known.name}) of {known.user} already has the key "
+            f"{known.key!r} with other content. Choose another key, or none.",
             code="key-taken",
             field="key",
         )

@@ -45,7 +45,7 @@ class ReplicaNetwork:
         """Likely mistake of a program that cannot be reached; empty if there is none."""
         if self.shared:
             return ""
-        return f"It is reached if it listens on {self.listen}, which it finds in HOST."
+        return f"It must listen on {self.listen}, which the variable HOST contains."
 
 
 def own_port(job: str) -> int:

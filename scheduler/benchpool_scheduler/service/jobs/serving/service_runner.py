@@ -111,9 +111,9 @@ class ServiceRunner:
                 self.problems[service.name] = visible(error.message)
                 look_at = self._now + AGAIN_S
             except Exception:
-                log.exception("service %s could not be carried on", service.name)
+                log.exception("service %s could not be processed", service.name)
                 self.problems[service.name] = (
-                    "The scheduler could not carry it on; its log says why."
+                    "The scheduler could not process it. See the scheduler's log."
                 )
                 look_at = self._now + AGAIN_S
             else:
@@ -204,7 +204,7 @@ class ServiceRunner:
             return service
         if self._now - self._unowned.setdefault(service.id, self._now) < UNOWNED_S:
             return service
-        said = f"The Hub does not know {visible(service.user)} any more."
+        said = f"The Hub no longer knows {visible(service.user)}."
         kept = replace(service, mode=stopped, mode_since=self._now, said=said)
         return kept.noted(self._now, f"Stopped: {said}")
 
@@ -240,7 +240,7 @@ class ServiceRunner:
         ready_s = 0.0 if since is None else max(at - since, 0.0)
         reason = self._table.reason(replica)
         if self._table.state(replica) is State.SUCCEEDED:
-            text = "It ended by itself with exit code 0: a replica has to go on."
+            text = "It ended by itself with exit code 0, but a replica must keep running."
         else:
             text = "It ended." if reason is None else visible(reason.text)
         return EndedReplica(replica.job, at, replica.version, ready_s, text)
@@ -282,7 +282,11 @@ class ServiceRunner:
 
     async def _stop(self, job_id: str, why: str) -> None:
         job = self._ledger.job(job_id)
-        if job is not None and job.live and not (job.wish is not None and job.wish.early):
+        if (
+            job is not None
+            and job.live
+            and not (job.stop_request is not None and job.stop_request.early)
+        ):
             await self._commands.let_go(job.id, why)
 
     def _account(self, service: ServiceRecord) -> int | None:

@@ -181,7 +181,7 @@ class Services:
         configuration = self._observed.now.configuration
         if known is None and asked.update:
             raise NotFound(
-                f"There is no service {asked.name} to exchange: leave out --update to begin it.",
+                f"There is no service {asked.name} to update. Leave out --update to start it.",
                 field="name",
             )
         if known is None:
@@ -193,8 +193,8 @@ class Services:
         service = self._checked(caller, asked, known)
         if known is not None and service != known and not asked.update:
             raise Refused(
-                f"There is a service {asked.name} already, with another content: say --update to "
-                "exchange it for this one, or choose another name.",
+                f"Service {asked.name} already exists with other content. Use --update to "
+                "replace it, or choose another name.",
                 code="service-exists",
                 field="name",
             )
@@ -204,8 +204,8 @@ class Services:
         mine = sum(it.user == caller.name for it in self.book.all())
         if mine >= MOST:
             raise TooMany(
-                f"You have {count(mine, 'service')}, {MOST} is the most: remove one that you need "
-                "no more.",
+                f"You have {count(mine, 'service')}; the limit is {MOST}. Remove one that you no "
+                "longer need.",
                 code="too-many-services",
                 numbers={"services": mine, "limit": MOST},
             )
@@ -233,7 +233,7 @@ class Services:
             keep_prefix=asked.keep_prefix,
             mode=str(ServiceMode.AWAKE),
             mode_since=now,
-            said=f"{visible(caller.name)} began it.",
+            said=f"{visible(caller.name)} started it.",
             by_service=caller.kind == "service",
         )
         if known is not None and asked.submission.project is None:
@@ -251,7 +251,7 @@ class Services:
         if _runs_alike(service, known):
             return service.noted(now, f"{visible(caller.name)} changed it; its replicas run on.")
         version = known.version + 1
-        text = f"{visible(caller.name)} exchanged it for version {version}."
+        text = f"{visible(caller.name)} updated it to version {version}."
         return replace(service, version=version).noted(now, text)
 
     def _a_replica(self, service: ServiceRecord) -> JobSubmission:
@@ -285,7 +285,7 @@ def _runs_alike(one: ServiceRecord, other: ServiceRecord) -> bool:
 
 def _taken(name: str) -> Refused:
     return Refused(
-        f"The name {name} is taken by a service of somebody else: choose another.",
+        f"The name {name} is taken by another user's service. Choose another name.",
         code="service-exists",
         field="name",
     )

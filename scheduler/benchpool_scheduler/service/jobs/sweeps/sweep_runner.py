@@ -93,8 +93,8 @@ class SweepRunner:
         except BenchpoolError as error:
             self.problems[sweep] = error.message
         except Exception:
-            log.exception("sweep %s could not be carried on", sweep)
-            self.problems[sweep] = "The service could not carry it on; its log says why."
+            log.exception("sweep %s could not be processed", sweep)
+            self.problems[sweep] = "The scheduler could not process it. See the scheduler's log."
         else:
             self.problems.pop(sweep, None)
 
@@ -153,7 +153,11 @@ class SweepRunner:
 
     async def _stop(self, job_id: str, why: str) -> None:
         job = self._ledger.job(job_id)
-        if job is not None and job.live and not (job.wish is not None and job.wish.early):
+        if (
+            job is not None
+            and job.live
+            and not (job.stop_request is not None and job.stop_request.early)
+        ):
             await self._commands.stop_early(job.id, why)
 
     @staticmethod

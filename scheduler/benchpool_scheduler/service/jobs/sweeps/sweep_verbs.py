@@ -100,8 +100,8 @@ class Sweeps:
         mine = [it for it in self.book.under_way() if it.user == caller.name]
         if len(mine) >= MOST_UNDER_WAY:
             raise TooMany(
-                f"{count(len(mine), 'sweep')} of yours are under way, {MOST_UNDER_WAY} is the "
-                "most: let one end, or stop one.",
+                f"You have {count(len(mine), 'running sweep')}; the limit is {MOST_UNDER_WAY}. "
+                "Wait until one ends, or stop one.",
                 code="too-many-sweeps",
                 numbers={"sweeps": len(mine), "limit": MOST_UNDER_WAY},
             )
@@ -180,7 +180,7 @@ class Sweeps:
         check(asked.plan)
         values = propose(asked.plan, ())
         if values is None:
-            raise InvalidInput("The sweep has no trial: name values.", field="parameters")
+            raise InvalidInput("The sweep has no trial. Name values.", field="parameters")
         name = asked.name or asked.submission.name or "sweep"
         sweep = SweepRecord(
             id=self._observed.settings.new_id(),
@@ -251,8 +251,8 @@ def _check_repeat(known: SweepRecord, asked: SweepRequest) -> None:
     )
     if not same:
         raise Refused(
-            f"Sweep {known.id[:8]} ({known.name}) of {known.user} has the key {known.key!r} "
-            "already, with another content; choose another key, or none.",
+            f"Sweep {known.id[:8]} ({known.name}) of {known.user} already has the key "
+            f"{known.key!r} with other content. Choose another key, or none.",
             code="repeated-key",
             field="key",
         )
