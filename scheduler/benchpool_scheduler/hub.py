@@ -239,13 +239,13 @@ class HubDirectory:
             answer = await self._http.delete(path)
         except httpx.HTTPError as error:
             raise Unavailable(
-                f"the Hub does not answer ({type(error).__name__}); it is asked again.",
+                f"the Hub does not answer ({type(error).__name__}). The request is repeated.",
                 code="hub-unreachable",
             ) from None
         if answer.status_code in (202, 204, 400, 404):
             return  # 400: it does not run, or is being stopped
         raise Unavailable(
-            f"the Hub refuses to stop it (HTTP {answer.status_code}); give the service benchpool "
+            f"the Hub refuses to stop it (HTTP {answer.status_code}). Give the service benchpool "
             f"the scope {STOP_SCOPE}.",
             code="hub-refuses",
             numbers={"status": answer.status_code},
@@ -273,15 +273,15 @@ class HubDirectory:
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
             raise Unavailable(
-                f"The Hub refuses to list its {path} (HTTP {status}); give the service benchpool "
+                f"The Hub refuses to list its {path} (HTTP {status}). Give the service benchpool "
                 f"the scopes {', '.join(SCOPES)}.",
                 code="hub-refuses",
                 numbers={"status": status},
             ) from None
         except (httpx.HTTPError, DecodeError) as error:
             raise Unavailable(
-                f"The Hub does not answer ({type(error).__name__}); its users and servers are "
-                "taken as they were. Check that JupyterHub runs.",
+                f"The Hub does not answer ({type(error).__name__}). Its last known users and "
+                "servers are used. Check that JupyterHub runs.",
                 code="hub-unreachable",
             ) from None
 

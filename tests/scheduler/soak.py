@@ -27,7 +27,7 @@ from benchpool_support.drawn_pools import KINDS, drawn_pool
 from benchpool_support.settling import settle
 
 CORE = Path(__file__).parent / "core"
-RATES = CORE / "test_exact_answers.py"
+RATES = CORE / "test_exhaustive_victim_search.py"
 """Tests of frequencies, which hold for the committed seeds only."""
 
 

@@ -47,13 +47,13 @@ MEANINGS: Mapping[UseClass, str] = {
         "for at most 15 minutes."
     ),
     UseClass.LOST: "Held by a job between its last save and the pause that stopped it.",
-    UseClass.NOT_MEASURED: "Held by a bench or a worker, and no sample says what the GPU did.",
+    UseClass.NOT_MEASURED: "Held by a bench or a worker, without a sample of the GPU's use.",
     UseClass.WANTED: "Free while a job waited that would have fitted and that no limit held back.",
-    UseClass.FREE: "Free, and nobody waited who could have run on it.",
+    UseClass.FREE: "Free, and no waiting job could have run on it.",
     UseClass.RESERVED: "Kept free for benches.",
-    UseClass.FOREIGN: "Used by processes that are not benchpool's.",
-    UseClass.BROKEN: "Out of order, or on a machine that was closed.",
-    UseClass.NOT_RECORDED: "benchpool did not run, and no record says who held the GPU.",
+    UseClass.FOREIGN: "Used by processes outside benchpool.",
+    UseClass.BROKEN: "Broken, or on a machine that was closed.",
+    UseClass.NOT_RECORDED: "benchpool did not run, and the holder of the GPU is not recorded.",
 }
 """Meaning of each class; printed in the reference."""
 

@@ -58,7 +58,7 @@ def asked(query: UseQuery, now: float, zone: str) -> Range:
     for field, at in (("begin", query.begin), ("end", query.end)):
         if at is not None and not FIRST_YEAR <= at.year <= LAST_YEAR:
             raise InvalidInput(
-                f"The year of {field} is {at.year}: name one from {FIRST_YEAR} to {LAST_YEAR}.",
+                f"The year of {field} is {at.year}. Use a year from {FIRST_YEAR} to {LAST_YEAR}.",
                 field=field,
                 numbers={"year": at.year, "first": FIRST_YEAR, "last": LAST_YEAR},
             )
@@ -73,17 +73,17 @@ def _checked(begin: float, end: float, now: float, zone: ZoneInfo, field: str) -
     days = (end - begin) / 86_400
     if begin >= now:
         raise InvalidInput(
-            f"The range begins on {found.at(begin):%Y-%m-%d %H:%M} ({zone.key}), which has not "
-            "come yet: name an earlier time.",
+            f"The range begins on {found.at(begin):%Y-%m-%d %H:%M} ({zone.key}), in the future. "
+            "Use an earlier begin.",
             field=field,
         )
     if end <= begin:
         raise InvalidInput(
-            "The end of the range does not lie after its begin: name a later end.", field="end"
+            "The end of the range is not after its begin. Use a later end.", field="end"
         )
     if days > MOST_DAYS + 1:
         raise InvalidInput(
-            f"The range has {days:.0f} days, and use is kept for {MOST_DAYS}: name a shorter one.",
+            f"The range has {days:.0f} days; use is kept for {MOST_DAYS}. Use a shorter range.",
             field=field,
             numbers={"days": round(days), "limit": MOST_DAYS},
         )

@@ -140,24 +140,24 @@ def notes(
             work. ``waits_since``: begin of the records of waits and preemptions.
     """
     if begun is not None:
-        yield f"The record begins on {begun}; nothing is told of the time before."
+        yield f"The record begins on {begun}; earlier times are missing."
     if total.simulated:
         yield (
-            "GPUs are simulated: what they did follows the processor use of their workers, and was "
-            "not measured."
+            "GPUs are simulated: their use follows the CPU use of their workers and was not "
+            "measured."
         )
     if total.coverage is not None and total.coverage < WELL_COVERED:
         yield (
             f"Samples cover {percent(total.coverage)} of the time that benches and running workers "
-            f"had GPUs; of the rest nobody knows what they did."
+            f"had GPUs; their use in the rest is not known."
         )
     if lost_since is not None:
         yield (
-            f"What pauses cost is that of jobs that ended after {lost_since}: records of older "
+            f"The cost of pauses is that of jobs that ended after {lost_since}: records of older "
             "jobs were removed."
         )
     if waits_since is not None:
         yield (
-            f"Waits and preemptions are those of jobs that ended after {waits_since}: what older "
-            "jobs used is kept no longer."
+            f"Waits and preemptions are those of jobs that ended after {waits_since}: records of "
+            "older jobs were removed."
         )

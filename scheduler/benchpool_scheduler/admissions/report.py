@@ -1,4 +1,4 @@
-"""Print the results of ``benchpool bench admissions``."""
+"""Print the results of ``benchpool bench time admissions``."""
 
 from __future__ import annotations
 

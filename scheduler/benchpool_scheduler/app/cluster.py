@@ -170,7 +170,7 @@ class Replica:
         try:
             await self._stop.wait()
         finally:
-            log.info("ending; jobs run on")
+            log.info("stopping; jobs keep running")
             front.application = self._standby(election)
             await api.end()
             await gate.end()
@@ -282,11 +282,11 @@ def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
     """Report that the task that follows the configuration has failed."""
     failed = None if task.cancelled() else task.exception()
     if failed is not None:
-        log.error("the settings of the cluster are followed no more", exc_info=failed)
+        log.error("background task of the cluster settings exited", exc_info=failed)
         pool.observed.report(
             "configuration",
-            f"The settings of the cluster are followed no more ({failed}); correct that and "
-            "restart the scheduler. Those in force stay.",
+            f"Changes of the cluster settings are no longer applied ({failed}). The present "
+            "settings stay in force. Correct the cause and restart the scheduler.",
         )
 
 

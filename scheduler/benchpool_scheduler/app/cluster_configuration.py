@@ -112,7 +112,7 @@ class ClusterConfiguration:
         try:
             new = configuration.load(document.text, SOURCE)
         except InvalidInput as error:
-            log.error("the settings of the cluster are wrong: %s", document.fault(error)[1])
+            log.error("invalid cluster settings: %s", document.fault(error)[1])
             return self._last_good()
         self._keep_good(document.text)
         return new
@@ -130,7 +130,7 @@ class ClusterConfiguration:
             temporary.write_text(text)
             temporary.replace(self._kept)
         except OSError as failed:
-            log.warning("the settings in force cannot be kept in %s: %s", self._kept, failed)
+            log.warning("the settings in force cannot be stored in %s: %s", self._kept, failed)
 
     async def _take_over_file(self) -> None:
         try:
@@ -150,7 +150,7 @@ class ClusterConfiguration:
         before = await self._objects(labels=f"{FROM_FILE}=true")
         await self._put(wanted, mark)
         await self._delete(before - declared.names(wanted))
-        log.info("%s: %d objects put in place", self._file, len(wanted))
+        log.info("%s: %d objects applied", self._file, len(wanted))
 
     # ------------------------------------------------------------------ changes by users
 
@@ -262,7 +262,7 @@ class ClusterConfiguration:
         try:
             seen = await self._read()
         except (KubeFailure, KubeUnavailable) as failed:
-            log.warning("the settings of the cluster cannot be read: %s", failed)
+            log.warning("cannot read the cluster settings: %s", failed)
             self._changed.set()
             return
         document = _document(seen)
@@ -273,9 +273,7 @@ class ClusterConfiguration:
             )
         except InvalidInput as error:
             fault = document.fault(error)
-            pool.observed.report(
-                "configuration", f"The settings of the cluster are wrong: {fault[1]}"
-            )
+            pool.observed.report("configuration", f"The cluster settings are invalid: {fault[1]}")
         except BenchpoolError as error:
             pool.observed.report("configuration", error.message)
             return
@@ -336,7 +334,7 @@ def _condition(
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = one.metadata.generation or 0
     if fault is None:
-        said = "All settings together are in force."
+        said = "All settings are in force."
         if resource is not POOL_SETTINGS and one.in_force is None:
             return None
         return Condition(IN_FORCE, "True", "Checked", said, now, generation)

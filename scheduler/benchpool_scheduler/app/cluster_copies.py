@@ -42,17 +42,16 @@ def how_to_copy(namespace: str, jobs: Sequence[str], release: str = "") -> str:
 copies back: the commands that `helm -n lab get notes pool` prints.'
     """
     facts = (
-        "On a cluster the pool's facts are objects of its API server: back those up with the "
-        f"cluster's own means, such as Velero or `kubectl get {OBJECTS} -A -o yaml`."
+        "On a cluster the pool's data are objects of the API server. Back them up with the "
+        f"cluster's own tools, such as Velero or `kubectl get {OBJECTS} -A -o yaml`."
     )
     if not jobs:
-        return f"{facts} No copies of the volumes are made: set backup.enabled of the chart."
+        return f"{facts} The volumes are not copied. Set backup.enabled of the chart."
     now = " ".join(
         f"`kubectl -n {namespace} create job --from=cronjob/{it} {it}-$(date +%s)`" for it in jobs
     )
     return (
-        f"{facts} What lies on volumes is copied by {' and '.join(jobs)} at their times; for a "
-        f"copy now: {now}."
+        f"{facts} Volumes are copied on schedule by {' and '.join(jobs)}; for a copy now: {now}."
         + (
             f" To put the newest copies back: the commands that `helm -n {namespace} get notes "
             f"{release}` prints."
@@ -77,7 +76,7 @@ class ClusterCopies:
             try:
                 found = [await self._missed(name) for name in self._jobs]
             except (KubeFailure, KubeUnavailable) as failed:
-                log.warning("the copies of volumes could not be looked at: %s", failed)
+                log.warning("check of volume copies failed: %s", failed)
             else:
                 pool.observed.report("backup", " ".join(filter(None, found)) or None)
             await asyncio.sleep(LOOK_S)
@@ -88,16 +87,16 @@ class ClusterCopies:
                 CRON_JOBS, name, namespace=self._namespace, as_=_CronJob
             )
         except KubeNotFound:
-            return f"The CronJob {name} that copies a volume is gone: upgrade the release."
+            return f"The CronJob {name} that copies a volume does not exist. Upgrade the release."
         due, made = job.status.last_schedule_time, job.status.last_successful_time
         if due is None or (made is not None and made >= due):
             return None
         if datetime.now(due.tzinfo) - due < LATE:
             return None
-        last = f"the last one is of {made:%Y-%m-%d %H:%M} UTC" if made else "there is none yet"
+        last = f"the last copy is from {made:%Y-%m-%d %H:%M} UTC" if made else "no copy exists yet"
         return (
-            f"The copy by {name} that was due at {due:%Y-%m-%d %H:%M} UTC was not made; {last}: "
-            f"see `kubectl -n {self._namespace} describe cronjob {name}` and `kubectl -n "
+            f"The copy by {name} that was due at {due:%Y-%m-%d %H:%M} UTC was not made; {last}. "
+            f"See `kubectl -n {self._namespace} describe cronjob {name}` and `kubectl -n "
             f"{self._namespace} logs -l app.kubernetes.io/component={_component(name)}`."
         )
 

@@ -27,94 +27,101 @@ class ClusterOptions(Configurable):
     """Cluster options. Each has an environment variable, and a settings file overrides it."""
 
     namespace = traitlets.Unicode(
-        "", help="Namespace of jobs, leases and workers; that of the kubeconfig or pod by default."
+        "", help="Namespace of jobs, leases and workers; by default that of the kubeconfig or pod."
     ).tag(config=True, env="BENCHPOOL_NAMESPACE")
     own_namespace = traitlets.Unicode(
         "", help="Namespace of the scheduler itself, where replicas elect their leader."
     ).tag(config=True, env="BENCHPOOL_RELEASE_NAMESPACE")
     kubeconfig = traitlets.Unicode(
-        "", help="File that says where the API server is; by default the pod's own account."
+        "",
+        help="Kubeconfig file with the address of the API server; by default the pod's own "
+        "account.",
     ).tag(config=True, env="BENCHPOOL_KUBECONFIG")
     pod_name = traitlets.Unicode("", help="Name of this replica.").tag(
         config=True, env="BENCHPOOL_POD_NAME"
     )
-    pod_ip = traitlets.Unicode("", help="Where other replicas reach this one.").tag(
+    pod_ip = traitlets.Unicode("", help="Address of this replica for other replicas.").tag(
         config=True, env="BENCHPOOL_POD_IP"
     )
     pod_labels = traitlets.Unicode(
         "",
-        help="Labels that pods of the scheduler have and no others of its namespace, NAME=VALUE, "
-        "separated by commas: they alone are let to the ports of services. Without them whoever "
-        "reaches pods of jobs reaches services too.",
+        help="Labels of the scheduler's pods only, as NAME=VALUE, separated by commas; only pods "
+        "with them may connect to the ports of services. Without them, all clients that reach the "
+        "pods of jobs also reach services.",
     ).tag(config=True, env="BENCHPOOL_POD_LABELS")
     objects = traitlets.Unicode(
-        "", help="Uploaded code: any URL of fsspec; by default a folder of the state folder."
+        "", help="Storage of uploaded code, as an fsspec URL; by default in the state folder."
     ).tag(config=True, env="BENCHPOOL_OBJECTS")
-    image = traitlets.Unicode("", help="Image of jobs that name none.").tag(
+    image = traitlets.Unicode("", help="Image of jobs without their own.").tag(
         config=True, env="BENCHPOOL_DEFAULT_IMAGE"
     )
     agent_image = traitlets.Unicode("", help="Image that holds the agent of workers.").tag(
         config=True, env="BENCHPOOL_JOB_IMAGE"
     )
     pull_policy = traitlets.Enum(
-        ("IfNotPresent", "Always", "Never"), "IfNotPresent", help="When images are pulled."
+        ("IfNotPresent", "Always", "Never"), "IfNotPresent", help="Pull policy of images."
     ).tag(config=True, env="BENCHPOOL_IMAGE_PULL_POLICY")
     pull_secrets = traitlets.Unicode(
         "", help="Names of secrets for pulling images, separated by commas."
     ).tag(config=True, env="BENCHPOOL_IMAGE_PULL_SECRETS")
     url_for_workers = traitlets.Unicode(
-        "", help="Where workers reach this service, with its prefix."
+        "", help="Address of this service for workers, with its prefix."
     ).tag(config=True, env="BENCHPOOL_URL_FOR_WORKERS")
     home_path = traitlets.Unicode(
-        "/home/jovyan", help="Where the home volume lies in notebooks and jobs."
+        "/home/jovyan", help="Mount path of the home volume in notebooks and jobs."
     ).tag(config=True, env="BENCHPOOL_HOME_PATH")
     tolerated = traitlets.Unicode(
-        "nvidia.com/gpu", help="Keys of taints that workers bear, separated by commas."
+        "nvidia.com/gpu", help="Keys of taints that workers tolerate, separated by commas."
     ).tag(config=True, env="BENCHPOOL_TOLERATIONS")
     cpus_per_gpu = traitlets.Float(
-        0.0, min=0.0, help="Cores for each GPU of a worker whose job names none; 0 asks for none."
+        0.0,
+        min=0.0,
+        help="Cores for each GPU of a worker whose job requests none; 0 requests none.",
     ).tag(config=True, env="BENCHPOOL_CPUS_PER_GPU")
     memory_gib_per_gpu = traitlets.Float(
-        0.0, min=0.0, help="GiB for each GPU of a worker whose job names none; 0 asks for none."
+        0.0, min=0.0, help="GiB for each GPU of a worker whose job requests none; 0 requests none."
     ).tag(config=True, env="BENCHPOOL_MEMORY_GIB_PER_GPU")
     cpu_limit = traitlets.Float(
-        0.0, min=0.0, help="Limit of a worker's cores, in times of what it asks for; 0 for none."
+        0.0, min=0.0, help="Limit of a worker's cores, as a multiple of its request; 0 for none."
     ).tag(config=True, env="BENCHPOOL_CPU_LIMIT")
     priority_class = traitlets.Unicode("", help="Priority class of workers.").tag(
         config=True, env="BENCHPOOL_PRIORITY_CLASS"
     )
     admitted_namespaces = traitlets.Unicode(
         "",
-        help="Namespaces whose pods get their GPUs here, as JSON: a list of name, project, user "
-        "and projects.",
+        help="Namespaces whose pods get their GPUs from this pool, as JSON: a list of name, "
+        "project, user and projects.",
     ).tag(config=True, env="BENCHPOOL_ADMITTED_NAMESPACES")
     prometheus = traitlets.Unicode(
         "",
         help="Address of Prometheus that reads dcgm-exporter, or of one exporter's page, ending "
-        "with /metrics; without one the use of GPUs is not measured.",
+        "with /metrics; without it, GPU use is not measured.",
     ).tag(config=True, env="BENCHPOOL_PROMETHEUS")
     telemetry_database = traitlets.Unicode(
         "",
-        help="Where what GPUs did is kept, postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE; a "
-        "file in the state folder by default.",
+        help="Database of GPU measurements, postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE; by "
+        "default a file in the state folder.",
     ).tag(config=True, env="BENCHPOOL_TELEMETRY_DATABASE")
     node_agent = traitlets.Unicode(
         "",
-        help="Account of the agents of nodes, system:serviceaccount:NAMESPACE:NAME, that report "
-        "what GPUs and workers do; none are expected without one.",
+        help="Account of the node agents that report GPU and worker use, "
+        "system:serviceaccount:NAMESPACE:NAME; without it, no agents are expected.",
     ).tag(config=True, env="BENCHPOOL_NODE_AGENT")
     copies = traitlets.Unicode(
         "", help="CronJobs of its own namespace that copy volumes, separated by commas."
     ).tag(config=True, env="BENCHPOOL_COPIES")
-    release = traitlets.Unicode("", help="The release of Helm that this is a part of.").tag(
+    release = traitlets.Unicode("", help="Name of the Helm release.").tag(
         config=True, env="BENCHPOOL_RELEASE"
     )
     server_secret = traitlets.Unicode(
         "",
-        help="At least 32 signs, the same in every replica; by default made in the state folder.",
+        help="Secret of at least 32 characters, the same in every replica; by default created in "
+        "the state folder.",
     ).tag(config=True, env="BENCHPOOL_SERVER_SECRET")
     lease_s = traitlets.Float(
-        15.0, min=1.0, help="A leader that is not heard of for so long is replaced."
+        15.0,
+        min=1.0,
+        help="Time without a sign of life after which a leader is replaced, in seconds.",
     ).tag(config=True, env="BENCHPOOL_LEADER_LEASE_S")
 
     def __init__(self, **given: Any) -> None:
@@ -153,7 +160,7 @@ class ClusterOptions(Configurable):
         found = read_namespaces(self.admitted_namespaces)
         if any(one.name == namespace for one in found):
             raise InvalidInput(
-                f"The namespace {namespace} is that of notebooks and jobs: pods of others are not "
+                f"The namespace {namespace} is that of notebooks and jobs. Other pods are not "
                 "admitted there. List another one.",
                 field="admitted_namespaces",
             )

@@ -31,7 +31,7 @@ def chosen(options: ClusterOptions, runtime: KubernetesRuntime, every_s: float) 
 def _measuring(options: ClusterOptions, runtime: KubernetesRuntime, every_s: float) -> Sampling:
     if options.node_agent and options.prometheus:
         raise InvalidInput(
-            "BENCHPOOL_NODE_AGENT and BENCHPOOL_PROMETHEUS are both set: GPUs would be counted "
+            "BENCHPOOL_NODE_AGENT and BENCHPOOL_PROMETHEUS are both set, so GPUs would be counted "
             "twice. Set one of them.",
             field="node_agent",
         )

@@ -42,7 +42,7 @@ class ClusterStatus:
             try:
                 await self._write(pool)
             except (KubeFailure, KubeUnavailable) as failed:
-                log.warning("the standing of projects could not be written: %s", failed)
+                log.warning("the status of projects could not be written: %s", failed)
 
     async def _write(self, pool: Pool) -> None:
         projects = {

@@ -33,9 +33,11 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("act", choices=("copy", "restore", "list"))
     parser.add_argument("volume", choices=tuple(_COPY))
-    parser.add_argument("--at", type=Path, required=True, help="where the volume is mounted")
-    parser.add_argument("--copies", type=Path, required=True, help="where that of copies is")
-    parser.add_argument("--kept", type=int, default=7, help="how many copies are kept")
+    parser.add_argument("--at", type=Path, required=True, help="mount path of the volume")
+    parser.add_argument(
+        "--copies", type=Path, required=True, help="mount path of the volume of copies"
+    )
+    parser.add_argument("--kept", type=int, default=7, help="number of copies to keep")
     given = parser.parse_args(words)
     copies = VolumeCopies(given.copies / given.volume, given.kept)
     try:

@@ -88,7 +88,7 @@ class EmbeddedServer:
                 self._report.ready()
                 await self._stop.wait()
             finally:
-                log.info("ending; jobs run on")
+                log.info("stopping; jobs keep running")
                 server.stop()
                 await api.end()
                 await gate.end()
@@ -135,8 +135,8 @@ class EmbeddedServer:
         if isinstance(error, BenchpoolError):
             return error.message, error.exit_status
         return (
-            f"The scheduler could not start ({type(error).__name__}: {error}); the lines after "
-            "this one in the log say where.",
+            f"The scheduler could not start ({type(error).__name__}: {error}); the next lines of "
+            "the log show where.",
             1,
         )
 
@@ -168,7 +168,7 @@ class EmbeddedServer:
 
     def _end(self, why: str) -> None:
         """End the process immediately. The next process continues from the stored state."""
-        sentence = f"The scheduler ends and is started again: {why}"
+        sentence = f"The scheduler exits and is restarted: {why}"
         self._report.failed(sentence)
         log.critical("%s", sentence)
         logging.shutdown()
@@ -220,7 +220,7 @@ class EmbeddedServer:
         try:
             change = await self._pool.configuration.reload()
         except BenchpoolError as refused:
-            log.error("the configuration stays as it was: %s", refused.message)
+            log.error("configuration unchanged: %s", refused.message)
             return
         for line in (*change.warnings, *change.changes):
             log.info("configuration: %s", line)

@@ -69,8 +69,8 @@ def instead(state: Path, file: Path, wrong: InvalidInput) -> Begin:
 def problem(wrong: InvalidInput, file: Path) -> str:
     """Return a message: what is wrong, what is used meanwhile, and how to repair it."""
     return (
-        f"{wrong.message} The configuration that was in force before is used until then: correct "
-        f"{file} and run `benchpool config apply {file}`."
+        f"{wrong.message} The previous configuration stays in force. Correct {file} and run "
+        f"`benchpool config apply {file}`."
     )
 
 
@@ -103,7 +103,7 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failed:
-        why = failed.strerror if isinstance(failed, OSError) else "it is no UTF-8 text"
+        why = failed.strerror if isinstance(failed, OSError) else "it is not UTF-8 text"
         raise InvalidInput(
-            f"{file} cannot be read ({why}): give a readable file with --config.", field="config"
+            f"{file} cannot be read ({why}). Give a readable file with --config.", field="config"
         ) from failed

@@ -17,6 +17,6 @@ async def notifications(pool: Pool) -> None:
     try:
         changed = await pool.deliveries.reload()
     except BenchpoolError as refused:
-        log.error("notifications stay as they were: %s", refused.message)
+        log.error("notification settings unchanged: %s", refused.message)
         return
-    log.info("notifications: %s", "in force, changed" if changed else "nothing changes")
+    log.info("notifications: %s", "in force, changed" if changed else "no changes")

@@ -165,4 +165,4 @@ async def within(seconds: float, work: Awaitable[Any]) -> None:
     try:
         await asyncio.wait_for(work, seconds)
     except TimeoutError:
-        log.warning("connections stayed open for %s s and are cut", seconds)
+        log.warning("closing connections that stayed open for %s s", seconds)

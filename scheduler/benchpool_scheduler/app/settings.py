@@ -33,8 +33,8 @@ class SchedulerApp(Application):
 
     mode = traitlets.Enum(
         ("embedded", "kubernetes"),
-        help="Where jobs run: as processes of this machine, or as pods of a cluster; "
-        "BENCHPOOL_MODE.",
+        help="`embedded` runs jobs as processes of this machine, `kubernetes` as pods of a "
+        "cluster; BENCHPOOL_MODE.",
     ).tag(config=True)
     state = traitlets.Unicode(help="State folder; BENCHPOOL_STATE.").tag(config=True)
     configuration_file = traitlets.Unicode(
@@ -54,55 +54,55 @@ class SchedulerApp(Application):
         0,
         min=0,
         max=1024,
-        help="Simulate so many GPUs instead of using this machine's; BENCHPOOL_SIMULATED_GPUS.",
+        help="Number of GPUs to simulate instead of using this machine's; "
+        "BENCHPOOL_SIMULATED_GPUS.",
     ).tag(config=True)
     gpu_model = traitlets.Unicode(help="Model of simulated GPUs; BENCHPOOL_GPU_MODEL.").tag(
         config=True
     )
     sandbox = traitlets.Enum(
         get_args(SandboxLevel),
-        help="How jobs of one machine are kept from each other: `auto`, `full` (temporary folders "
-        "of their own also where all run under one account), `off`; BENCHPOOL_SANDBOX.",
+        help="Isolation of jobs on one machine: `auto`, `full` (own temporary folders also if all "
+        "jobs run under one account) or `off`; BENCHPOOL_SANDBOX.",
     ).tag(config=True)
     worker_environment = traitlets.List(
         traitlets.Unicode(),
-        help="Variables that every worker gets: NAME takes the scheduler's value, NAME=VALUE "
-        "gives one; BENCHPOOL_WORKER_ENVIRONMENT, separated by commas.",
+        help="Environment variables of every worker: NAME takes the scheduler's value, NAME=VALUE "
+        "sets one; BENCHPOOL_WORKER_ENVIRONMENT, separated by commas.",
     ).tag(config=True)
     backups = traitlets.Integer(
         min=0,
-        help="How many daily copies of the databases are kept, 0 for none; BENCHPOOL_BACKUPS, else "
-        "7.",
+        help="Number of daily copies of the databases to keep, 0 for none; BENCHPOOL_BACKUPS, "
+        "else 7.",
     ).tag(config=True)
     metrics_token = traitlets.Unicode(
-        help="Opens `metrics` and nothing else, also while the Hub is away, for what gathers "
-        "figures; BENCHPOOL_METRICS_TOKEN, none by default."
+        help="Token that gives monitoring access to `metrics` only, also while the Hub is "
+        "unavailable; BENCHPOOL_METRICS_TOKEN, none by default."
     ).tag(config=True)
     sample_s = traitlets.Float(
         min=0,
         max=60,
-        help="How often the use of GPUs, processors and memory is measured, in seconds from 1 to "
-        "60; 0 measures nothing; BENCHPOOL_SAMPLE_S, else 10.",
+        help="Interval between measurements of the use of GPUs, processors and memory, 1 to 60 "
+        "seconds; 0 disables them; BENCHPOOL_SAMPLE_S, else 10.",
     ).tag(config=True)
     hub_proxies = traitlets.List(
         traitlets.Unicode(),
-        help="Where the Hub's own proxy comes from, whose word on who asks counts: addresses, "
-        "networks, or names that are looked up; BENCHPOOL_HUB_PROXIES, separated by commas, else "
-        "this machine.",
+        help="Addresses, networks or host names of the Hub's own proxy, whose forwarded client "
+        "address is trusted; BENCHPOOL_HUB_PROXIES, separated by commas, else this machine.",
     ).tag(config=True)
     trusted_proxies = traitlets.List(
         traitlets.Unicode(),
-        help="The same for proxies that stand before that one; BENCHPOOL_TRUSTED_PROXIES, none by "
+        help="The same for proxies in front of that one; BENCHPOOL_TRUSTED_PROXIES, none by "
         "default.",
     ).tag(config=True)
     hidden_cookies = traitlets.List(
         traitlets.Unicode(),
-        help="Names of cookies that no served program sees, beside the Hub's own: those of a proxy "
-        "that logs people in before it; BENCHPOOL_HIDDEN_COOKIES, separated by commas.",
+        help="Names of cookies that are hidden from served programs besides the Hub's own, such as "
+        "those of a login proxy in front of it; BENCHPOOL_HIDDEN_COOKIES, separated by commas.",
     ).tag(config=True)
     public_url = traitlets.Unicode(
-        help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
-        "the path below the Hub's own address."
+        help="Public address of the service, for links to jobs; JUPYTERHUB_PUBLIC_URL, else the "
+        "path below the Hub's own address."
     ).tag(config=True)
 
     aliases = {"mode": "SchedulerApp.mode", "state": "SchedulerApp.state"}  # noqa: RUF012

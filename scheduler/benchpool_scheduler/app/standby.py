@@ -140,7 +140,7 @@ class _Elsewhere(RequestHandler):
             return
         if self._has_body():
             try:
-                self._counted = self._bodies.admit("those who ask this replica", 0)
+                self._counted = self._bodies.admit("this replica", 0)
             except TooMany as refused:
                 self._answer(refused)
                 return
@@ -222,7 +222,7 @@ class _Elsewhere(RequestHandler):
         try:
             await self._hand_back(answer, name, url)
         except (httpx.HTTPError, TimeoutError) as failed:
-            log.warning("the answer of %s broke off: %r", name, failed)
+            log.warning("the response of %s was interrupted: %r", name, failed)
             # A partial answer must not look like a complete one.
             request.connection.stream.close()  # type: ignore[union-attr]
         finally:
@@ -257,7 +257,7 @@ class _Elsewhere(RequestHandler):
                 if now is not None and now != (name, url):
                     raise TimeoutError(f"{now[0]} leads now")
                 if not await self._alive(url):
-                    raise TimeoutError(f"it has not said in {ALIVE_S:g} s that it is alive")
+                    raise TimeoutError(f"it sent no sign of life within {ALIVE_S:g} s")
         finally:
             sending.cancel()
 
@@ -320,8 +320,8 @@ class _Elsewhere(RequestHandler):
     def _refuse(self, name: str | None) -> None:
         who = f"{name} leads and does not answer" if name else "no replica leads at the moment"
         error = Unavailable(
-            f"This replica of the scheduler stands by: {who}. Running jobs go on; try again in a "
-            "few seconds.",
+            f"This replica of the scheduler is on standby: {who}. Running jobs continue. Try "
+            "again in a few seconds.",
             code="standing-by",
         )
         if name:

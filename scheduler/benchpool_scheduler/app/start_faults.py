@@ -18,10 +18,10 @@ _OF_STARTS: Mapping[int, str] = MappingProxyType(
         errno.ENOLCK: _NO_LOCKS,
         errno.ENOSYS: _NO_LOCKS,
         errno.EOPNOTSUPP: _NO_LOCKS,
-        errno.EADDRINUSE: "End the program that uses it, or start benchpool again on another port",
-        errno.EROFS: "Mount it for writing, or choose another folder with --state",
-        errno.EACCES: "Give its account the right to it, or choose another folder with --state",
-        errno.EPERM: "Give its account the right to it, or choose another folder with --state",
+        errno.EADDRINUSE: "Stop the program that uses it, or start benchpool again on another port",
+        errno.EROFS: "Mount it read-write, or choose another folder with --state",
+        errno.EACCES: "Give its account permission, or choose another folder with --state",
+        errno.EPERM: "Give its account permission, or choose another folder with --state",
     }
 )
 
@@ -31,7 +31,7 @@ def told(failed: OSError, state: Path) -> Unavailable:
 
     >>> print(told(OSError(errno.ENOSPC, "No space left on device"), Path("/s")).message)
     ... # doctest: +ELLIPSIS
-    benchpool cannot start: No space left on device. Make room on the disk of ... Jobs and ...
+    benchpool cannot start: No space left on device. Free space on the disk of ... Running jobs ...
     """
     number = failed.errno
     what = failed.strerror or str(failed)
@@ -44,6 +44,6 @@ def told(failed: OSError, state: Path) -> Unavailable:
     remedy = of_starts or REMEDIES.get(number, REMEDIES[None])
     remedy = remedy.format(state=state, pid="PID")
     return Unavailable(
-        f"benchpool cannot start: {what}. {remedy}. Jobs and notebook servers that run go on.",
+        f"benchpool cannot start: {what}. {remedy}. Running jobs and notebook servers continue.",
         code="cannot-start",
     )

@@ -21,7 +21,7 @@ RETRY_S = 2
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta http-equiv="refresh" content="3"><title>benchpool is starting</title>
 <h1>benchpool {heading}</h1><p>{sentence}</p>
-<p>Jobs and notebook servers that run go on meanwhile. This page looks again by itself.</p>
+<p>Running jobs and notebook servers continue. This page reloads itself.</p>
 """
 
 
@@ -39,8 +39,8 @@ def _public(now: StartStatus) -> str:
     if now.failed is None:
         return now.sentence
     return (
-        "The scheduler cannot start at the moment, and tries again: an administrator finds the "
-        "reason where `benchpool up` runs, and in the log of the Hub."
+        "The scheduler cannot start at the moment and tries again. An administrator finds the "
+        "reason in the output of `benchpool up` and in the log of the Hub."
     )
 
 
@@ -69,7 +69,7 @@ class _Call(_Answering):
     def _answer(self) -> None:
         now = self._report.now
         error = Unavailable(
-            f"{_public(now)} Running jobs go on; try again in a few seconds.",
+            f"{_public(now)} Running jobs continue. Try again in a few seconds.",
             code="starting" if now.failed is None else "cannot-start",
             numbers={"done": now.done, "of": now.of},
         )

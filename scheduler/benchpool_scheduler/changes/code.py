@@ -34,15 +34,15 @@ def code_difference(
     None stands for code whose content no longer exists.
     """
     if first is None or second is None:
-        return (), "The code of one of them is no longer kept."
+        return (), "The code of one of the runs is no longer kept."
     before, after = _lines(first), _lines(second)
     if not before and not after and (first.command or second.command):
         return (), (
-            "What a command or module runs is not compared line by line; files that were sent with "
-            "it are named where they differ."
+            "The code of a command or module is not compared line by line. Files that were sent "
+            "with it are named if they differ."
         )
     if not before and not after:
-        return (), "No code travelled with them: they ran what lay in their folder."
+        return (), "No code was sent with them: they ran the files in their folder."
     if max(len(before), len(after)) > MOST_LINES:
         return (), f"The code has more than {MOST_LINES} lines: too long to compare here."
     lines = difflib.unified_diff(before, after, n=CONTEXT, lineterm="")

@@ -43,7 +43,7 @@ def _commit(before: RunEnvironment, after: RunEnvironment) -> Iterator[RunChange
     texts = ["" if one is None else one.difference for one in (was, now)]
     if texts[0] != texts[1]:
         said = [f"{len(text.splitlines())} lines" if text else "none" for text in texts]
-        yield RunChange("commit", "changes that are not committed", said[0], said[1])
+        yield RunChange("commit", "uncommitted changes", said[0], said[1])
 
 
 def _named(area: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:

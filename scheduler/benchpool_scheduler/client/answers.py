@@ -30,8 +30,8 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
     returns = call.operation.answer
     if _is_page(headers, body, returns):
         raise errors.ServerFault(
-            f"What answers at {url} is a page and not benchpool: look at the address, "
-            "or try again when the Hub has started.",
+            f"The answer of {url} is a web page, not benchpool. Check the address, or try "
+            "again when the Hub has started.",
             code=NOT_BENCHPOOL,
         )
     if returns is NoneType:
@@ -44,8 +44,8 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
         return msgspec.json.decode(body, type=returns)
     except msgspec.DecodeError as bad:
         raise errors.ServerFault(
-            f"The answer of {url} is not one of this version of benchpool ({bad}): "
-            "update the older of the two.",
+            f"The answer of {url} does not fit this version of benchpool ({bad}). "
+            "Update the older of the two.",
             code="other-version",
         ) from bad
 
@@ -83,8 +83,8 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
     except msgspec.DecodeError:
         if _is_hubs(status, headers, body):
             return errors.Unavailable(
-                f"The pool is away: the Hub or a proxy answers at {url} (HTTP {status}). Try again "
-                "in a minute; if it stays so, look at the address and the token.",
+                f"The pool is down: the Hub or a proxy answers at {url} (HTTP {status}). Try again "
+                "in a minute. If this persists, check the address and the token.",
                 code=NOT_BENCHPOOL,
             )
         return _without_object(status, url)
@@ -109,12 +109,12 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def not_reachable(url: str, cause: str) -> errors.Unavailable:
     """Return the error for a service that does not answer."""
     here = urlsplit(url).hostname in LOOPBACK
-    who = "whoever runs it starts it with `benchpool up`"
+    who = "have its operator run `benchpool up`"
     then = who if here else "ask an administrator of the pool"
-    remedy = f"try again in a minute, and if it stays so {then}"
+    remedy = f"Try again in a minute. If this persists, {then}"
     return errors.Unavailable(
-        f"benchpool at {url} is not reachable ({cause}): {remedy}, or name another with --url or "
-        "BENCHPOOL_URL.",
+        f"benchpool at {url} is not reachable ({cause}). {remedy}, or name another service with "
+        "--url or BENCHPOOL_URL.",
         code="not-reachable",
     )
 
@@ -126,13 +126,13 @@ SILENT = "no-answer"
 def silent(url: str, call: Call[Any] | None = None) -> errors.Unavailable:
     """Return the error for a service that accepts a request and does not answer."""
     if call is None or not call.operation.audited:
-        then = "try again in a minute"
+        then = "Try again in a minute"
     elif call.has_key:
-        then = "try again in a minute; what carries a key counts once"
+        then = "Try again in a minute; requests with the same key count once"
     else:
-        then = "it may still be done; look before you ask for it again"
+        then = "It may still be done; check before you repeat it"
     return errors.Unavailable(
-        f"benchpool at {url} took the request and does not answer: {then}.", code=SILENT
+        f"benchpool at {url} took the request and does not answer. {then}.", code=SILENT
     )
 
 
@@ -146,11 +146,11 @@ _MEANINGS: Mapping[int, type[errors.BenchpoolError]] = {
 def _without_object(status: int, url: str) -> errors.BenchpoolError:
     if 300 <= status < 400 or status in (401, 403):
         return errors.NotAuthenticated(
-            f"{url} does not accept this token (HTTP {status}): use a token of a user who may "
+            f"{url} does not accept this token (HTTP {status}). Use a token of a user who may "
             "access the benchpool service, with --token or BENCHPOOL_TOKEN.",
             code=NOT_BENCHPOOL,
         )
     if status in _MEANINGS:
-        then = "send less" if status == TOO_LARGE else "try again in a minute"
-        return _MEANINGS[status](f"A proxy at {url} refused the request (HTTP {status}): {then}.")
-    return not_reachable(url, f"HTTP {status} from what answers there")
+        then = "Send less" if status == TOO_LARGE else "Try again in a minute"
+        return _MEANINGS[status](f"A proxy at {url} refused the request (HTTP {status}). {then}.")
+    return not_reachable(url, f"HTTP {status} from another server")

@@ -32,7 +32,7 @@ def plan_of(text: str) -> SweepPlan:
     tasks = _tasks(listed, text)
     if sign and not (most.isdecimal() and 1 <= int(most) <= MOST_TASKS):
         raise InvalidInput(
-            f"--array {text}: after % stands how many tasks run at most at a time, from 1 to "
+            f"--array {text}: write the maximum number of concurrent tasks after %, from 1 to "
             f"{MOST_TASKS}, e.g. 0-31%4.",
             field="array",
         )
@@ -54,12 +54,12 @@ def check_alone(beside: Sequence[str], where: str = "") -> None:
     >>> check_alone(["at_once"], "%%train: ")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    benchpool_scheduler.errors.InvalidInput: %%train: --at-once does not go with --array: ...
+    benchpool_scheduler.errors.InvalidInput: %%train: --at-once cannot be combined with --array. ...
     """
     if beside:
         raise InvalidInput(
-            f"{where}--{beside[0].replace('_', '-')} does not go with --array: its tasks are told "
-            "apart by their number alone, and %N says how many run at a time.",
+            f"{where}--{beside[0].replace('_', '-')} cannot be combined with --array. Tasks differ "
+            "only in their number, and %N is the maximum number of concurrent tasks.",
             field="array",
         )
 
@@ -70,11 +70,11 @@ def _tasks(listed: str, text: str) -> list[int]:
     for part in listed.split(","):
         match = _PART.fullmatch(part)
         if match is None:
-            raise InvalidInput(f"--array {text} names no tasks: write {FORMS}.", field="array")
+            raise InvalidInput(f"--array {text} names no tasks. Write {FORMS}.", field="array")
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or step < 1 or last > MOST_NUMBER:
             raise InvalidInput(
-                f"--array {text}: {part} goes from a smaller number to a larger one, at most "
+                f"--array {text}: {part} must go from a smaller number to a larger one, at most "
                 f"{MOST_NUMBER}, in steps of at least 1.",
                 field="array",
             )
@@ -89,7 +89,7 @@ def _tasks(listed: str, text: str) -> list[int]:
 
 def _too_many(tasks: int, text: str) -> InvalidInput:
     return InvalidInput(
-        f"--array {text} names {tasks} tasks, {MOST_TASKS} is the most: send it in parts.",
+        f"--array {text} names {tasks} tasks; the limit is {MOST_TASKS}. Send it in parts.",
         field="array",
         numbers={"tasks": tasks, "limit": MOST_TASKS},
     )

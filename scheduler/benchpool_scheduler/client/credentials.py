@@ -55,7 +55,7 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return Path(said) if said else platformdirs.user_state_path("benchpool")
 
 
-GIVEN = "give --url, and --token with one from the Hub's token page"
+GIVEN = "Pass --url, and --token with a token from the Hub's token page"
 """Remedy for an account that cannot use a benchpool started by another account."""
 
 
@@ -90,14 +90,14 @@ def discover(
         if running is not None and _service_url(running.scheduler_api) == address:
             return Credentials(address, _read_token(folder, running), str(folder))
         raise NotAuthenticated(
-            f"There is no token for {said_url}: set BENCHPOOL_TOKEN or use --token with one from "
+            f"There is no token for {said_url}. Set BENCHPOOL_TOKEN, or pass --token with one from "
             "the Hub's token page."
         )
     if running is None:
         raise Unavailable(
-            f"No benchpool runs from {folder}: start one with `benchpool up`; one that was started "
-            "with `--state DIR` is found after `export BENCHPOOL_STATE=DIR`; one elsewhere is "
-            "named with --url and --token, or BENCHPOOL_URL and BENCHPOOL_TOKEN.",
+            f"No benchpool runs from {folder}. Start one with `benchpool up`. For one started with "
+            "`--state DIR`, run `export BENCHPOOL_STATE=DIR`. For one elsewhere, pass --url and "
+            "--token, or set BENCHPOOL_URL and BENCHPOOL_TOKEN.",
             code="not-reachable",
         )
     # A notebook server's token without its BENCHPOOL_URL belongs to another hub.
@@ -137,7 +137,7 @@ def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]
     if len(found) > 1 and not said_url:
         which = " or ".join(f"`export BENCHPOOL_STATE={shlex.quote(str(one))}`" for one, _ in found)
         raise Unavailable(
-            f"{len(found)} benchpools run here, none from the usual folder {usual}: say which one "
+            f"{len(found)} benchpools run here, none from the usual folder {usual}. Choose one "
             f"with {which}.",
             code="not-reachable",
         )
@@ -159,11 +159,11 @@ def read_running(folder: Path) -> Running | None:
         raise Unavailable(f"{path} cannot be read ({failed.strerror}).") from failed
     if owner not in (os.geteuid(), 0):
         # The token would be sent to the address chosen by another account.
-        raise Unavailable(f"{path} belongs to another account: {GIVEN}.")
+        raise Unavailable(f"{path} belongs to another account. {GIVEN}.")
     try:
         return msgspec.json.decode(text, type=Running)
     except msgspec.DecodeError as bad:
-        raise Unavailable(f"{path} is damaged ({bad}): run `benchpool up` again.") from bad
+        raise Unavailable(f"{path} is damaged ({bad}). Run `benchpool up` again.") from bad
 
 
 def _read_token(folder: Path, running: Running) -> str:
@@ -172,7 +172,7 @@ def _read_token(folder: Path, running: Running) -> str:
         return path.read_text().strip()
     except OSError as failed:
         raise NotAuthenticated(
-            f"The token file {path} cannot be read ({failed.strerror}): {GIVEN}."
+            f"The token file {path} cannot be read ({failed.strerror}). {GIVEN}."
         ) from failed
 
 
@@ -180,6 +180,7 @@ def _service_url(url: str) -> str:
     address = url.rstrip("/").removesuffix("/api/v1")
     if not address.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"{url} is no address of benchpool: it begins with http:// or https://.", field="url"
+            f"{url} is not a benchpool address. It must begin with http:// or https://.",
+            field="url",
         )
     return address

@@ -131,7 +131,7 @@ class Exclusions:
             return f"listed in {IGNORE_FILE}" if own else None
         name = os.fsencode(inside.name)
         if self._secrets.decide(name, folder=folder):
-            return f"looks like a secret; to take it, write !{inside.name} into {IGNORE_FILE}"
+            return f"looks like a secret; to send it, write !{inside.name} into {IGNORE_FILE}"
         for patterns, what in self._built_in:
             if patterns.decide(name, folder=folder):
                 return what

@@ -77,15 +77,15 @@ def sentences(
     >>> left = [LeftOut(".git", "version control"), LeftOut(".env", "looks like a secret; ...")]
     >>> for line in sentences(2, 2048, left, Counter(each.reason for each in left)):
     ...     print(line)
-    2 files (2.0 KiB) travel with the job; left out: 1 × version control, 1 × looks like a secret
+    sent with the job: 2 files (2.0 KiB); left out: 1 × version control, 1 × looks like a secret
     left out: .env (looks like a secret; ...)
     """
     if not counts:
         return []
     reasons = ", ".join(f"{number} × {reason}" for reason, number in counts.most_common())
-    travel = f"{count(files, 'file')} ({data_size(size)}) travel{'s' if files == 1 else ''}"
+    sent = f"{count(files, 'file')} ({data_size(size)})"
     named = [each for each in left_out if each.reason not in COUNTED]
     lines = [f"left out: {each.path} ({each.why})" for each in named[:NAMED]]
     more = sum(number for reason, number in counts.items() if reason not in COUNTED) - len(lines)
     lines += [f"left out: {more} more, counted above"] if more > 0 else []
-    return [f"{travel} with the job; left out: {reasons}", *lines]
+    return [f"sent with the job: {sent}; left out: {reasons}", *lines]

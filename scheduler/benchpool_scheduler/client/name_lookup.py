@@ -46,6 +46,6 @@ async def _addresses(name: str) -> Iterable[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as failed:
-        log.warning("the proxy %s cannot be looked up (%s): its word is not taken", name, failed)
+        log.warning("the proxy %s cannot be looked up (%s) and is not trusted", name, failed)
         return ()
     return {str(address[0]).partition("%")[0] for *_, address in found}

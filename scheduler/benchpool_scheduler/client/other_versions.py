@@ -41,31 +41,31 @@ def lacking(
     >>> refused = InvalidInput("There is no key if_hanging here.", field="if_hanging")
     >>> print(lacking(call, refused, {"info": {"version": "0.1.0"}}, "0.2.0").message)
     This service is older (0.1.0) than your benchpool (0.2.0) and does not know `if_hanging` \
-(--if-hanging): leave it out, or update the service.
+(--if-hanging). Leave it out, or update the service.
     >>> print(lacking(call, refused, None, "0.2.0").message)
-    This service does not know `if_hanging` (--if-hanging), which your benchpool (0.2.0) has: \
-leave it out, or update the service.
+    This service does not know `if_hanging` (--if-hanging), which your benchpool (0.2.0) has. \
+Leave it out, or update the service.
     """
     key = str(failed.field)
     which = f"`{key}`{_flag(key) if 'entry' in _keys_of(call) else ''}"
     there = version_in(document)
-    end = "leave it out, or update the service."
+    end = "Leave it out, or update the service."
     if there is None:
-        text = f"This service does not know {which}, which your benchpool ({own}) has: {end}"
+        text = f"This service does not know {which}, which your benchpool ({own}) has. {end}"
     elif _order(there) < _order(own):
         text = (
             f"This service is older ({there}) than your benchpool ({own}) and does not know "
-            f"{which}: {end}"
+            f"{which}. {end}"
         )
     elif there == own:
         text = (
-            f"This service calls itself {there} as your benchpool does, but was built before "
-            f"{which} was added, and does not know it: {end}"
+            f"This service has the version of your benchpool ({there}), but was built before "
+            f"{which} was added, and does not know it. {end}"
         )
     else:
         text = (
-            f"This service ({there}) does not know {which}, which your benchpool ({own}) has: "
-            "leave it out, or use a benchpool of the service's version."
+            f"This service ({there}) does not know {which}, which your benchpool ({own}) has. "
+            "Leave it out, or use a benchpool of the service's version."
         )
     return InvalidInput(
         text,

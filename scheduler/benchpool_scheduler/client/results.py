@@ -94,8 +94,8 @@ def _fits(members: Sequence[tarfile.TarInfo], length: int) -> None:
     large = sum(one.size for one in members)
     if large > length or any(one.issparse() or one.size < 0 for one in members):
         raise InvalidInput(
-            f"The results would take {large} bytes and {length} were sent, so none of them was "
-            "unpacked; look at the job's log for where it saved.",
+            f"The results would take {large} bytes, but {length} were sent. Nothing was unpacked. "
+            "The job's log shows where it saved.",
             code="results-damaged",
             numbers={"bytes": large, "sent": length},
         )
@@ -106,8 +106,8 @@ def _check_depth(name: str) -> None:
     wrong = beyond(name)
     if wrong is not None:
         raise InvalidInput(
-            f"The results have a file {name[:100]!r}, which {wrong}, so none of them was "
-            "unpacked; look at the job's log for where it saved.",
+            f"The results have a file {name[:100]!r}, which {wrong}. Nothing was unpacked. The "
+            "job's log shows where it saved.",
             code="results-damaged",
         )
 
@@ -118,8 +118,8 @@ def _inside(folder: Path, name: str) -> Path:
     leads_out = inner.is_absolute() or ".." in inner.parts
     if leads_out or not target.resolve().is_relative_to(folder.resolve()):
         raise InvalidInput(
-            f"The results have a file {name[:200]!r}, which is outside of their folder, so none of "
-            "them was unpacked; look at the job's log for where it saved.",
+            f"The results have a file {name[:200]!r}, which is outside of their folder. Nothing "
+            "was unpacked. The job's log shows where it saved.",
             code="results-damaged",
         )
     return target
@@ -146,18 +146,18 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except RecursionError as deep:
         raise InvalidInput(
-            "The results cannot be unpacked (headers nested too deep); look at the job's log for "
-            "where it saved.",
+            "The results cannot be unpacked (headers nested too deep). The job's log shows where "
+            "it saved.",
             code="results-damaged",
         ) from deep
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as wrong:
         raise InvalidInput(
-            f"The results cannot be unpacked ({wrong}); look at the job's log for where it saved.",
+            f"The results cannot be unpacked ({wrong}). The job's log shows where it saved.",
             code="results-damaged",
         ) from wrong
     except OSError as failed:
         raise InvalidInput(
-            f"The results cannot be put into {folder} ({failed.strerror}): make room or give "
+            f"The results cannot be written to {folder} ({failed.strerror}). Make room, or give "
             "another folder.",
             code="results-not-written",
         ) from failed

@@ -104,7 +104,7 @@ def translated(failed: httpx.HTTPError, url: str, call: Call[Any] | None = None)
     """Return the benchpool error for a connection error. ``call``: the request that failed."""
     if isinstance(failed, httpx.ReadTimeout):
         return answers.silent(url, call)
-    cause = "it took too long" if isinstance(failed, httpx.TimeoutException) else _cause(failed)
+    cause = "timeout" if isinstance(failed, httpx.TimeoutException) else _cause(failed)
     return answers.not_reachable(url, cause)
 
 
@@ -170,9 +170,7 @@ class Tries:
         if over or not may_repeat(call, failed):
             raise failed
         if self._tell is not None and now - self._begun > SAID_AFTER_S:
-            short = failed.code in (answers.SILENT, answers.NOT_BENCHPOOL)
-            cause = failed.message.split(": ")[0] if short else failed.message
-            cause = cause.split(": start it with")[0]
+            cause = failed.message.split(". ")[0].removesuffix(".")
             most_s = max(self._most_s, SILENT_S) if once_more else self._most_s
             self._tell(f"{cause}; trying again for up to {duration(most_s)}.")
             self._tell = None

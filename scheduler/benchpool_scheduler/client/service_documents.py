@@ -62,7 +62,14 @@ else:
             *_asked(),
             ("port", _own("port"), None),
             ("min", _own("min_replicas"), 1),
-            ("max", Annotated[_own("max_replicas") | None, _about("As min without it.")], None),
+            (
+                "max",
+                Annotated[
+                    _own("max_replicas") | None,
+                    _about("Maximum number of replicas; by default that of min."),
+                ],
+                None,
+            ),
             ("in_flight", _own("in_flight"), 8),
             ("readiness", _own("readiness"), "/"),
             ("keep_prefix", _own("keep_prefix"), False),
@@ -77,24 +84,24 @@ class ServiceDocument(ServiceKeys, frozen=True, kw_only=True, forbid_unknown_fie
     """Name, program, resources and access rights of a service."""
 
     name: Annotated[
-        str, _about("A part of its address.", extra_json_schema={"pattern": f"^{SERVICE_NAME}$"})
+        str, _about("Part of its address.", extra_json_schema={"pattern": f"^{SERVICE_NAME}$"})
     ]
-    script: Annotated[FilePath | None, _about("A Python file of this folder.")] = None
-    module: Annotated[str | None, _about("A module, as after `python -m`.")] = None
+    script: Annotated[FilePath | None, _about("Python file of this folder.")] = None
+    module: Annotated[str | None, _about("Module, as after `python -m`.")] = None
     command: Annotated[
         Annotated[list[Argument], Meta(min_length=1, max_length=4096)] | None,
-        _about("A command and its arguments; no shell reads them."),
+        _about("Command and its arguments; no shell reads them."),
     ] = None
     args: Annotated[list[Argument], _about("Arguments of script or module.")] = msgspec.field(
         default_factory=list
     )
     idle: Annotated[
-        int | str, _about("With min 0: it sleeps when nobody asks for so long; seconds, or as 15m.")
+        int | str, _about("With min 0: idle time before it sleeps, in seconds, or such as 15m.")
     ] = 900
     access: Annotated[
         str,
         _about(
-            "Who may open it: owner, project, group:NAME or everyone.",
+            "Users who may open it: owner, project, group:NAME or everyone.",
             extra_json_schema={"pattern": ACCESS},
         ),
     ] = "owner"
@@ -118,12 +125,12 @@ def entry_of(document: ServiceDocument) -> list[str]:
     if len(given) != 1:
         said = " and ".join(given) if given else "none"
         raise InvalidInput(
-            f"Say what runs with exactly one of {', '.join(ENTRIES)}; {said} is here.",
+            f"Set exactly one of {', '.join(ENTRIES)}. Set now: {said}.",
             field=given[-1] if given else "command",
         )
     if document.command is not None:
         if document.args:
-            raise InvalidInput("args is for script and module: put them into command.",
+            raise InvalidInput("args is for script and module. Put them into command.",
                                field="args")  # fmt: skip
         return ["--", *document.command]
     if document.module is not None:

@@ -61,8 +61,8 @@ def request_of(
     """
     if not re.fullmatch(SERVICE_NAME, name):
         raise InvalidInput(
-            f"{name[:60]!r} cannot be a part of an address: write 1 to 40 small letters, digits "
-            "and hyphens, with none at the ends.",
+            f"{name[:60]!r} cannot be part of an address. Use 1 to 40 lowercase letters, digits "
+            "and hyphens, without a hyphen at the ends.",
             field="name",
         )
     kind, group = access_of(access)
@@ -101,7 +101,7 @@ def access_of(text: str) -> tuple[ServiceAccess, str | None]:
     known = {it.value: it for it in ServiceAccess}
     if kind not in known or (kind == "group") != bool(group):
         raise InvalidInput(
-            f"access {text[:60]} is not known: write owner, project, group:NAME or everyone.",
+            f"access {text[:60]} is not known. Use owner, project, group:NAME or everyone.",
             field="access",
         )
     return known[kind], group or None

@@ -93,7 +93,8 @@ def words_of(name: str, command: Sequence[str]) -> tuple[str, list[str]]:
     given = list(command[1:] if command[:1] == ["--"] else command)
     if not given or given[0].startswith("-"):
         raise InvalidInput(
-            f"Say what {name} shows: {TEMPLATES[name].shows}, after the options.", field="template"
+            f"Name the input of {name} after the options: {TEMPLATES[name].shows}.",
+            field="template",
         )
     return given[0], given[1:]
 

@@ -143,8 +143,8 @@ def _naming(content: Path | bytes) -> Iterator[None]:
         if refused.code not in CHANGED or isinstance(content, bytes):
             raise
         raise InvalidInput(
-            f"{content} changed while it was being sent: send again when nothing writes to it, or "
-            f"name it in {exclusions.IGNORE_FILE} beside your code if the job does not need it.",
+            f"{content} changed while it was being sent. Send again when nothing writes to it, or "
+            f"list it in {exclusions.IGNORE_FILE} beside your code if the job does not need it.",
             code="file-changed",
             field="files",
         ) from refused
@@ -234,8 +234,8 @@ class _Walk:
         self.seen += 1
         if self.seen > self.limits.files:
             raise TooLarge(
-                f"The folder {self.root.name or '/'} has more than {self.limits.files} files: "
-                "start in the project's own folder, or list what the job does not need in "
+                f"The folder {self.root.name or '/'} has more than {self.limits.files} files. "
+                "Start in the project's own folder, or list what the job does not need in "
                 f"{exclusions.IGNORE_FILE}.",
                 code="snapshot-files",
                 field="files",
@@ -264,7 +264,7 @@ def _named(root: Path, name: str) -> tuple[Path, PurePosixPath]:
         raise InvalidInput(f"There is no file {name} in {root}.", field="path")
     if not real.is_relative_to(root) or not inside.is_relative_to(root):
         raise InvalidInput(
-            f"{name} is not inside {root}: start benchpool in a folder that holds it.",
+            f"{name} is not inside {root}. Start benchpool in a folder that contains it.",
             field="path",
         )
     return path, PurePosixPath(inside.relative_to(root).as_posix())
@@ -278,8 +278,8 @@ def _check_sizes(root: Path, found: Mapping[str, Path], limits: SnapshotLimits) 
     largest = sorted(sizes, key=lambda name: -sizes[name])[:_NAMED]
     named = ", ".join(f"{name} {data_size(sizes[name])}" for name in largest)
     raise TooLarge(
-        f"The folder {root.name or '/'} has {data_size(total)} in {len(sizes)} files, the limit is "
-        f"{data_size(limits.total_bytes)}: list what the job does not need in "
+        f"The folder {root.name or '/'} has {data_size(total)} in {len(sizes)} files; the limit is "
+        f"{data_size(limits.total_bytes)}. List what the job does not need in "
         f"{exclusions.IGNORE_FILE}. Largest: {named}.",
         code="snapshot-bytes",
         field="files",

@@ -110,12 +110,12 @@ def entry_of(step: WorkflowStep) -> Entry:
     """
     words = shlex.split(step.command) if isinstance(step.command, str) else list(step.command)
     if not words:
-        raise InvalidInput("There is nothing to run: give a command.", field="command")
+        raise InvalidInput("There is nothing to run. Give a command.", field="command")
     if not words[0].endswith(".py") or words[0].startswith("/"):
         return CommandEntry(words)
     if step.folder is None:
         raise InvalidInput(
-            f"{words[0]} is a script, and no folder goes along: give the one that it lies in.",
+            f"{words[0]} is a script, but no folder is sent. Give the folder that contains it.",
             field="folder",
         )
     return ScriptEntry(words[0], words[1:])
@@ -130,7 +130,7 @@ def asked(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in _NAMES:
             raise InvalidInput(
-                f"There is no option {name}, but {', '.join(sorted(_NAMES))}.", field=name
+                f"There is no option {name}. Options: {', '.join(sorted(_NAMES))}.", field=name
             )
     found = fields_of(options)
     found.pop("parameters", None)

@@ -53,7 +53,7 @@ def plan_of(
     chosen = method or (SweepMethod.RANDOM if has_range else SweepMethod.GRID)
     if chosen not in list(SweepMethod):
         raise InvalidInput(
-            f"{chosen!r} is no method; choose of {', '.join(SweepMethod)}.", field="method"
+            f"{chosen!r} is not a method. Use {', '.join(SweepMethod)}.", field="method"
         )
     return SweepPlan(
         parameters=swept,
@@ -74,7 +74,7 @@ def pair_of(text: str) -> tuple[str, SweptValues]:
     name, sign, values = text.partition("=")
     if not sign or not name.strip().isidentifier():
         raise InvalidInput(
-            f"--sweep {text} has no NAME=VALUES, e.g. --sweep lr=log:3e-5:3e-3.", field="sweep"
+            f"--sweep {text} is not NAME=VALUES, e.g. --sweep lr=log:3e-5:3e-3.", field="sweep"
         )
     return name.strip(), parse(values, name.strip())
 
@@ -104,22 +104,22 @@ def check_names(swept: Mapping[str, object], known: Sequence[str]) -> None:
         if name not in known:
             has = f"its parameters are {', '.join(known)}" if known else "it has none"
             raise InvalidInput(
-                f"The notebook has no parameter {name!r}: {has}. A name that is bound once, to a "
-                "constant at the top of a cell, is one.",
+                f"The notebook has no parameter {name!r}: {has}. A parameter is a name that is "
+                "bound once, to a constant at the top of a cell.",
                 field=name,
             )
 
 
 def _goal(metric: str | None, goal: str | None) -> SweepGoal:
     if goal is not None and goal not in list(SweepGoal):
-        raise InvalidInput(f"{goal!r} is no goal; say minimize or maximize.", field="goal")
+        raise InvalidInput(f"{goal!r} is not a goal. Use minimize or maximize.", field="goal")
     if goal is not None:
         return SweepGoal(goal)
     known = None if metric is None else goal_of(metric)
     if metric is not None and known is None:
         raise InvalidInput(
-            f"Whether a small or a large {metric} is better, its name does not say: add minimize "
-            "or maximize.",
+            f"The name of {metric} does not show whether less or more is better. Add minimize or "
+            "maximize.",
             field="goal",
         )
     return SweepGoal.MAXIMIZE if known == "max" else SweepGoal.MINIMIZE
@@ -135,7 +135,7 @@ def _stopping(said: int | str | None) -> EarlyStopping | None:
         first = share = 0
     if first < 1 or share < 2:
         raise InvalidInput(
-            f"Stopping early from {said} is no STEP or STEP:FACTOR, e.g. 100 or 100:4.",
+            f"Early stopping {said} is not STEP or STEP:FACTOR, e.g. 100 or 100:4.",
             field="stop_early",
         )
     return EarlyStopping(first, share)

@@ -58,8 +58,8 @@ class GateDesk:
         """Count an open request of a caller inside this context. Errors: TooMany."""
         if caller.kind == "user" and self.open_of[caller.name] >= MOST_OPEN:
             raise TooMany(
-                f"{caller.name} has {MOST_OPEN} requests open at services, the limit is "
-                f"{MOST_OPEN}: wait until some are answered, or close some pages.",
+                f"{caller.name} has {MOST_OPEN} requests open at services; the limit is "
+                f"{MOST_OPEN}. Wait until some are answered, or close some pages.",
                 code="too-many-open",
                 numbers={"limit": MOST_OPEN, "retry_after_s": 1},
             )

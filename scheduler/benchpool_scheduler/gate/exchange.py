@@ -109,7 +109,7 @@ class Exchange(HTTPMessageDelegate):
             raise HTTPInputError("no answer")
         if start_line.code == 101:
             if not self._upgrades:
-                raise HTTPInputError("an upgrade that nobody asked for")
+                raise HTTPInputError("an upgrade that was not requested")
             self.upgraded = self._http.detach()
         elif start_line.code < 200:
             return None  # an interim response (1xx)
@@ -145,5 +145,5 @@ def _one_length(headers: HTTPHeaders) -> None:
     if "Content-Length" not in headers:
         return
     if len(lengths) > 1 or "Transfer-Encoding" in headers:
-        raise HTTPInputError("an answer of doubtful length")
+        raise HTTPInputError("an answer of ambiguous length")
     headers["Content-Length"] = lengths.pop()

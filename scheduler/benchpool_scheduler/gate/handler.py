@@ -80,7 +80,7 @@ class GateHandler(GateTransport):
         fault = request_headers.framing_fault(method, request.headers)
         if fault is not None or not uri.isascii():
             raise InvalidInput(
-                f"The request cannot be passed on: {fault or 'its address is not ASCII'}.",
+                f"The request cannot be forwarded: {fault or 'its address is not ASCII'}.",
                 code="malformed",
             )
         wait_s = waiting.wait_s(request.headers.get("Prefer", ""))
@@ -114,7 +114,7 @@ class GateHandler(GateTransport):
             self.redirect(self._desk.identity.login_url(self))
             raise Finish
         raise NotAuthenticated(
-            "This needs a token of the Hub: get one on the Hub's token page and send it as "
+            "This needs a token of the Hub. Get one on the Hub's token page and send it as "
             "`Authorization: token …` or `Authorization: Bearer …`."
         )
 
@@ -155,8 +155,8 @@ class GateHandler(GateTransport):
         )
         raise BadGateway(
             f"{route.name} takes no connection, although it was ready ({len(refused)} of "
-            f"{len(route.backends)} replicas tried): try again in a few seconds; if this stays, "
-            "its log says what its program does.",
+            f"{len(route.backends)} replicas tried). Try again in a few seconds. If this persists, "
+            "check its log.",
             numbers={"tried": len(refused), "retry_after_s": 2},
         )
 
@@ -334,11 +334,11 @@ class GateHandler(GateTransport):
         name = exchange.connection.backend.id
         if exchange.late:
             return GatewayTimeout(
-                f"The service began no answer within an hour (replica {name}): ask for less at "
-                "once, or look into its log.",
+                f"The service began no answer within an hour (replica {name}). Request less at "
+                "once, or check its log.",
             )
         return BadGateway(
-            f"The service closed the connection without an answer (replica {name}): its log says "
+            f"The service closed the connection without an answer (replica {name}). Its log shows "
             "whether it has stopped.",
             numbers={"retry_after_s": 2},
         )

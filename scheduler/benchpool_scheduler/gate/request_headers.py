@@ -121,7 +121,7 @@ def framing_fault(method: str, headers: HTTPHeaders) -> str | None:
     >>> framing_fault("POST", HTTPHeaders({"Content-Length": "5, 6"}))
     'it has several lengths'
     >>> framing_fault("DELETE", HTTPHeaders({"Transfer-Encoding": "chunked"}))
-    'a DELETE with a body must say its length'
+    'a DELETE with a body must have a length'
     >>> framing_fault("POST", HTTPHeaders({"Transfer-Encoding": "chunked"}))
     """
     lengths = headers.get_list("Content-Length")
@@ -135,5 +135,5 @@ def framing_fault(method: str, headers: HTTPHeaders) -> str | None:
     if encodings and [one.lower() for one in encodings] != ["chunked"]:
         return "its encoding is not chunked"
     if encodings and method not in ("POST", "PUT", "PATCH"):
-        return f"a {method} with a body must say its length"
+        return f"a {method} with a body must have a length"
     return None

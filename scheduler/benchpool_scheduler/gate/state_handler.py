@@ -41,7 +41,7 @@ class ServiceStateHandler(RequestHandler):
         desk = self._desk
         caller = await desk.identity.authenticate(self)
         if caller is None:
-            raise NotAuthenticated("Your session has ended: open the page again to log in.")
+            raise NotAuthenticated("Your session has ended. Open the page again to log in.")
         desk.limits.request(caller)
         seen = self.get_query_argument("seen", "")
         with desk.place_of(caller, self.gone):
@@ -80,7 +80,7 @@ class ServiceStateHandler(RequestHandler):
             if isinstance(failed, HTTPError) and status_code < 500:
                 failed = InvalidInput("The request cannot be read.", code="malformed")
             else:
-                failed = ServerFault("The gate has a fault in answering this; see its log.")
+                failed = ServerFault("The gate failed to answer this request. See its log.")
         if isinstance(failed, Unavailable):
             self.set_header("Retry-After", str(failed.numbers.get("retry_after_s", 1)))
         self.finish(refusals.as_json(self, failed))

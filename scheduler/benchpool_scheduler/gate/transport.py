@@ -156,8 +156,8 @@ class GateTransport(RequestHandler):
         reference = secrets.token_hex(4)
         log.error("fault %s at the gate, %s", reference, self.request.path, exc_info=failed)
         return ServerFault(
-            "The gate has a fault in answering this; the scheduler's log has the details under "
-            f"{reference}: please report it.",
+            "The gate failed to answer this request. The scheduler's log has the details under "
+            f"{reference}. Please report it.",
             numbers={"reference": reference},
         )
 
@@ -165,7 +165,7 @@ class GateTransport(RequestHandler):
         """Send Tornado's own errors in the same form."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
         if failed is None and status_code == 500:  # Tornado ends a cancelled handler this way
-            failed = Unavailable("The scheduler is stopping: try again in a few seconds.")
+            failed = Unavailable("The scheduler is stopping. Try again in a few seconds.")
         self._refused = False
         self._refuse(self._as_error(failed or HTTPError(status_code)))
         self._finish_once()

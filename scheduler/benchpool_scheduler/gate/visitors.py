@@ -34,7 +34,7 @@ def refuse_other_sites(method: str, headers: HTTPHeaders, host: str, *, websocke
     Traceback (most recent call last):
     ...
     benchpool_scheduler.errors.Forbidden: This came from a page of another site (https://no.hub), \
-which may not call this service: open the service's own page.
+which may not call this service. Open the service's own page.
     """
     site, origin = headers.get("Sec-Fetch-Site"), headers.get("Origin")
     if site is not None:
@@ -48,7 +48,7 @@ which may not call this service: open the service's own page.
     session = "Cookie" in headers and "Authorization" not in headers
     if session and (websocket or method not in READS):
         raise Forbidden(
-            "A browser's session says nothing of the page that this came from: programs send a "
+            "A browser's session does not show which page sent this request. Programs must send a "
             "token of the Hub as `Authorization: token …`.",
             code="xsrf",
         )
@@ -82,7 +82,7 @@ def _netloc(origin: str) -> str:
 
 def _elsewhere(where: str) -> Forbidden:
     return Forbidden(
-        f"This came from a page of another site ({where[:100]}), which may not call this service: "
-        "open the service's own page.",
+        f"This came from a page of another site ({where[:100]}), which may not call this service. "
+        "Open the service's own page.",
         code="other-site",
     )

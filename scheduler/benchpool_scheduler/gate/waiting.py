@@ -47,7 +47,7 @@ def sentence(route: ServiceRoute) -> str:
     if route.sentence:
         return route.sentence
     if route.state is Openness.READY:
-        return "None of its replicas is ready at this moment: it goes on as soon as one is."
+        return "None of its replicas is ready now. It continues as soon as one is."
     return f"It {HEADINGS[route.state]}."
 
 

@@ -151,7 +151,7 @@ class Connection(Wire):
                 continue  # the token of a page has expired, so the list is incomplete
             return Listing(tuple(found), version)
         raise KubeUnavailable(
-            f"The list of {kind.plural} changes faster than it can be read; try again."
+            f"The list of {kind.plural} changes faster than it can be read. Try again."
         )
 
     async def pages(

@@ -66,8 +66,8 @@ async def find(where: Where) -> KubeCredentials:
     except (config.ConfigException, OSError) as failed:
         name = where.kubeconfig or "the pod's account or kubectl's default file"
         raise Unavailable(
-            f"No API server of Kubernetes can be found by {name} ({failed}); name a kubeconfig "
-            "file, or run in a pod with a service account.",
+            f"No Kubernetes API server found by {name} ({failed}). Name a kubeconfig file, or run "
+            "in a pod with a service account.",
             code="kubernetes-config",
         ) from failed
     context = loader.current_context["context"]

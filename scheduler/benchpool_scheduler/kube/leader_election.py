@@ -144,7 +144,7 @@ class Election:
                 case Wait(seconds=seconds):
                     await asyncio.sleep(max(0.05, min(seconds, self._jittered(seconds))))
                 case TermOver():
-                    raise NotLeading("The term of this process is over; it must start anew.")
+                    raise NotLeading("The term of this process is over. It must restart.")
 
     async def keep(self) -> None:
         """Renew the lease until that fails. Always ends with NotLeading."""
@@ -160,8 +160,8 @@ class Election:
                             break
         self._state = observe(self._state, None, clock())
         raise NotLeading(
-            f"The lease {self._name} could not be renewed in {self._timing.renew_s:g} s or is "
-            "another's now; this process ends and another one leads."
+            f"The lease {self._name} could not be renewed within {self._timing.renew_s:g} s or "
+            "belongs to another replica now. This process exits and another one leads."
         )
 
     async def resign(self) -> None:

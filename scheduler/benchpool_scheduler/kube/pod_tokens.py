@@ -102,14 +102,16 @@ class PodTokens:
             "spec": {"token": token, "audiences": [self._audience]},
         }
         if self._asking >= MOST_ASKING:
-            raise Unavailable("Too many tokens are being looked at: send it again in a minute.")
+            raise Unavailable(
+                "Too many token reviews are running. Send the request again in a minute."
+            )
         self._asking += 1
         try:
             review = await self._connection.create(
                 kinds.TOKEN_REVIEWS, body, as_=TokenReview, patience=PATIENCE
             )
         except KubeFailure as refused:
-            raise Unavailable(f"The API server does not say whose a token is: {refused}") from None
+            raise Unavailable(f"The API server did not review the token: {refused}") from None
         finally:
             self._asking -= 1
         assert isinstance(review, TokenReview)  # noqa: S101 - decoded as such

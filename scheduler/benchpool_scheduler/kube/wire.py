@@ -106,8 +106,9 @@ class Wire:
             wait = wait_s(patient, tries, spent, random.random(), asked)  # noqa: S311
             if wait is None:
                 raise KubeUnavailable(
-                    f"The API server {self.server} has not done {method} {path} in {spent:.0f} s "
-                    f"and {tries} tries ({word}); it is asked again when there is need.",
+                    f"The API server {self.server} did not complete {method} {path} within "
+                    f"{spent:.0f} s and {tries} tries ({word}). The request is repeated when "
+                    "needed.",
                     numbers={"seconds": round(spent), "tries": tries},
                 )
             await asyncio.sleep(wait)
@@ -161,13 +162,13 @@ class Wire:
                 if answer.status >= 300:
                     status = status_of(answer.status, await answer.read())
                     if answer.status in AGAIN:
-                        raise KubeUnavailable(f"The API server says: {failure(status)}")
+                        raise KubeUnavailable(f"The API server reports: {failure(status)}")
                     raise failure(status)
                 yield answer.content.iter_any()
         except (aiohttp.ClientError, TimeoutError, OSError) as failed:
             raise KubeUnavailable(
-                f"The connection to the API server {self.server} broke off "
-                f"({type(failed).__name__}: {failed}); it is opened again."
+                f"The connection to the API server {self.server} was lost "
+                f"({type(failed).__name__}: {failed}). It is opened again."
             ) from failed
 
     async def _headers(self, form: str | None) -> dict[str, str]:

@@ -62,7 +62,9 @@ class Tool:
         for name in arguments:
             if name not in known:
                 takes = ", ".join(f"`{each}`" for each in known) or "nothing"
-                raise InvalidInput(f"`{self.name}` takes no `{name}`, but {takes}.", field=name)
+                raise InvalidInput(
+                    f"`{self.name}` takes no `{name}`. It takes {takes}.", field=name
+                )
         for name in self.takes["required"]:
             if name not in arguments:
                 raise InvalidInput(f"`{self.name}` needs `{name}`.", field=name)
@@ -91,11 +93,11 @@ def chosen(tools: Mapping[str, Tool], name: str) -> Tool:
         return tools[name]
     if name in offered(writes=True):
         raise Refused(
-            f"`{name}` changes something, and this server only looks: whoever starts it allows it "
-            f"by `benchpool mcp {ALLOW_WRITES}`.",
+            f"`{name}` changes something, but this server is read-only. To allow changes, start it "
+            f"with `benchpool mcp {ALLOW_WRITES}`.",
             code="reads-only",
         )
-    raise NotFound(f"There is no tool `{name}`, but {', '.join(tools)}.")
+    raise NotFound(f"There is no tool `{name}`. Tools: {', '.join(tools)}.")
 
 
 def answered(answer: Any) -> str:
@@ -110,8 +112,8 @@ def answered(answer: Any) -> str:
     text = msgspec.json.encode(answer)
     if len(text) > MOST_BYTES:
         raise TooLarge(
-            f"The answer has {data_size(len(text))}, and {data_size(MOST_BYTES)} is the most: ask "
-            "for less of it, by the arguments that this tool has.",
+            f"The answer has {data_size(len(text))}; the limit is {data_size(MOST_BYTES)}. Request "
+            "less with the arguments of this tool.",
             numbers={"bytes": len(text), "most": MOST_BYTES},
         )
     return text.decode()
@@ -142,9 +144,9 @@ def _schema(one: Operation[Any]) -> Schema:
 
 
 _ABOUT = {
-    "job": "The id of a job, or its first four signs or more.",
-    "sweep": "The id of a sweep or of an array.",
-    "schedule": "The id of a schedule.",
+    "job": "ID of a job, or at least its first four characters.",
+    "sweep": "ID of a sweep or of an array.",
+    "schedule": "ID of a schedule.",
 }
 
 
@@ -159,4 +161,6 @@ def _fields(struct: type[msgspec.Struct]) -> tuple[str, ...]:
 def _part(name: str, value: object) -> str:
     if isinstance(value, str) and re.fullmatch(PARTS[name], value):
         return value
-    raise InvalidInput(f"{value!r:.60} is no id of a {name}: `{name}s` lists them.", field=name)
+    raise InvalidInput(
+        f"{value!r:.60} is not the ID of a {name}. `{name}s` lists them.", field=name
+    )

@@ -121,7 +121,7 @@ class KubeletSocket:
             return call(_CLASSES[question](), timeout=TIMEOUT_S)
         except grpc.RpcError as failed:
             raise ConnectionError(
-                f"the kubelet does not tell which pod has which GPU ({self._socket}: "
+                f"the kubelet does not report the GPUs of pods ({self._socket}: "
                 f"{failed.code().name.lower()}, {failed.details()})"
             ) from failed
 

@@ -22,7 +22,7 @@ from benchpool_scheduler.telemetry.samples import GpuSample, WorkerSample
 
 MOST_TEXT = 500
 NO_CGROUPS = (
-    "What workers and benches use cannot be measured: no cgroups of pods (version 2) are below {}."
+    "The use by workers and benches cannot be measured: no cgroups of pods (version 2) below {}."
 )
 
 
@@ -59,7 +59,7 @@ class NodeLooks:
             devices = self._kubelet.devices()[:MOST_GPUS]
         except ConnectionError as failed:
             devices = []
-            problems.append(f"What GPUs do is not measured: {failed}.")
+            problems.append(f"GPU use is not measured: {failed}.")
         alone = [it.uuid for it in devices if not it.shared]
         # A node may have no driver, so it is called only for GPUs that the kubelet lists.
         samples = self._sampler.sample(alone, self._clock(), {}) if alone else ()

@@ -53,7 +53,7 @@ class NodeAgent:
         try:
             taken = self._reporter.send(report)
         except NotTaken as failed:
-            self._say(f"the scheduler does not take what this node did: {failed}")
+            self._say(f"the scheduler does not accept this node's reports: {failed}")
             return False
         self.every_s = min(max(taken.every_s, LEAST_S), MOST_S)
         self._say(report.problem)
@@ -62,7 +62,7 @@ class NodeAgent:
     def _say(self, what: str) -> None:
         """Log a message unless it repeats the last one."""
         if what != self._said:
-            log.warning("%s", what or "all is measured and taken again")
+            log.warning("%s", what or "measurements and reports work again")
         self._said = what
 
 
@@ -98,6 +98,6 @@ def _watch(alive: threading.Event) -> None:
     """End the process when measurements hang, since no other thread can."""
     while alive.wait(HANGS_S):
         alive.clear()
-    log.error("a look takes more than %g s: the driver hangs; the agent is started anew", HANGS_S)
+    log.error("a measurement takes more than %g s: the driver hangs; restarting the agent", HANGS_S)
     logging.shutdown()
     os._exit(1)

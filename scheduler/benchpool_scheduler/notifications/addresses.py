@@ -44,8 +44,8 @@ def shown(url: str) -> str:
 def not_set_up(field: str | None = None) -> InvalidInput:
     """Return the error for a site without notifications, with the remedy."""
     return InvalidInput(
-        "This site sends no messages: an administrator sets it up by `notifications.yaml` in the "
-        "state folder, on a cluster by the chart's value `notifications`.",
+        "This site sends no notifications. An administrator sets them up with `notifications.yaml` "
+        "in the state folder, or on a cluster with the chart's value `notifications`.",
         code="notifications-off",
         field=field,
     )
@@ -61,13 +61,13 @@ def no_longer(url: str, site: SiteNotifications) -> str | None:
     """Return why nothing is sent to an address that was allowed before, or None if it is allowed.
 
     >>> no_longer("slack://a/b/c", SiteNotifications(kinds=("https",)))
-    'This site sends nothing to slack addresses any more.'
+    'This site no longer sends to slack addresses.'
     """
     kind = kind_of(url)
     asked = {"mail": "mail", "webhook": "https"}.get(kind) or urlsplit(url).scheme
     if asked in site.offered:
         return None
-    return f"This site sends nothing to {asked} addresses any more."
+    return f"This site no longer sends to {asked} addresses."
 
 
 def check(asked: NewAddress, site: SiteNotifications) -> None:
@@ -85,7 +85,7 @@ def check(asked: NewAddress, site: SiteNotifications) -> None:
         else:
             _check_apprise(asked.url, site)
     except ValueError as bad:
-        raise InvalidInput("This is no address that can be read.", field="add") from bad
+        raise InvalidInput("This address cannot be read.", field="add") from bad
 
 
 def _check_mail(url: str, site: SiteNotifications) -> None:
@@ -93,12 +93,14 @@ def _check_mail(url: str, site: SiteNotifications) -> None:
         raise _other_kind("mail", site)
     if not MAIL.fullmatch(url) or len(url) > 254:
         raise InvalidInput(
-            "This is no mail address: write it as susan@example.org.", code="address", field="add"
+            "This is not a mail address. Write it as susan@example.org.",
+            code="address",
+            field="add",
         )
     domain = url.rpartition("@")[2].lower()
     if domain not in {one.lower() for one in site.mail.domains}:
         raise InvalidInput(
-            f"Mail goes to addresses behind @{', @'.join(site.mail.domains)} only.",
+            f"Mail is sent only to addresses at @{', @'.join(site.mail.domains)}.",
             code="address-not-allowed",
             field="add",
         )
@@ -110,8 +112,8 @@ def _check_webhook(asked: NewAddress, site: SiteNotifications) -> None:
     check_webhook_url(asked.url, site)
     if asked.secret is None:
         raise InvalidInput(
-            f"A webhook needs a secret of at least {LEAST_SECRET} characters: its messages are "
-            "signed with it.",
+            f"A webhook needs a secret of at least {LEAST_SECRET} characters, with which its "
+            "messages are signed.",
             code="secret-missing",
             field="secret",
         )
@@ -132,7 +134,7 @@ def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
         readable = False
     if not readable:
         raise InvalidInput(
-            "This address holds spaces or signs that an address cannot have: copy it again.",
+            "This address contains spaces or other invalid characters. Copy it again.",
             code="address",
             field="add",
         )
@@ -142,8 +144,8 @@ def check_webhook_url(url: str, site: SiteNotifications) -> SplitResult:
         )
     if (parts.scheme, parts.port or 443) != ("https", 443) and parts.hostname not in site.hosts:
         raise InvalidInput(
-            "Webhooks go to https:// addresses on port 443; other ones only to hosts that the "
-            "administrator has named.",
+            "Webhooks must use https:// and port 443, except for hosts that the administrator "
+            "has listed.",
             code="address-not-allowed",
             field="add",
         )
@@ -157,7 +159,7 @@ def _check_apprise(url: str, site: SiteNotifications) -> None:
         raise _other_kind(scheme, site)
     if "?" in url or url.count("://") != 1 or url.split() != [url]:
         raise InvalidInput(
-            "Write one address, and leave out what stands from a ? on: options are not taken.",
+            "Write one address, without the part from ? on. Options are not accepted.",
             code="address",
             field="add",
         )
@@ -166,7 +168,7 @@ def _check_apprise(url: str, site: SiteNotifications) -> None:
     service = Apprise.instantiate(url)
     if service is None:
         raise InvalidInput(
-            f"This is no address of {scheme}:// that can be used: see the list of services on "
+            f"This is not a usable {scheme}:// address. See the list of services on "
             "https://appriseit.com.",
             code="address",
             field="add",
@@ -176,7 +178,7 @@ def _check_apprise(url: str, site: SiteNotifications) -> None:
     names_host = "." in host or any("{host}" in str(each) for each in service.templates)
     if names_host and host not in site.hosts:
         raise InvalidInput(
-            f"Addresses of {scheme}:// go to hosts only that the administrator has named.",
+            f"Addresses of {scheme}:// may name only hosts that the administrator has listed.",
             code="address-not-allowed",
             field="add",
         )

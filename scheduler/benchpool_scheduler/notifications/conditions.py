@@ -36,7 +36,7 @@ def of_gpus(unusable: Iterable[Device]) -> Iterator[PoolCondition]:
     for gpu in unusable:
         if gpu.state is DeviceState.BROKEN:
             text = (
-                f"GPU {gpu.index} of {gpu.node} is broken: {(gpu.note or 'no word').rstrip('.')}."
+                f"GPU {gpu.index} of {gpu.node} is broken: {(gpu.note or 'unknown').rstrip('.')}."
             )
             name = f"gpu-{gpu.uuid}"
             yield PoolCondition(name, NotificationEvent.GPU_BROKEN, text, "health")
@@ -53,7 +53,7 @@ def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
             "budget",
             it,
             renewed,
-            f"has used up its {it.budget.hard or 0.0:g} GPU-hours of this month: new jobs of it "
+            f"has used up its {it.budget.hard or 0.0:g} GPU-hours of this month. Its new jobs "
             f"start from {renewed} on.",
         )
     for it in standing.nearly.values():
@@ -61,12 +61,12 @@ def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
             "budget-nearly",
             it,
             renewed,
-            f"has used {NEARLY:.0%} of its {it.budget.hard or 0.0:g} GPU-hours of this month: when "
-            f"all are used, new jobs of it start from {renewed} on; what runs goes on.",
+            f"has used {NEARLY:.0%} of its {it.budget.hard or 0.0:g} GPU-hours of this month. When "
+            f"all are used, its new jobs start from {renewed} on. Running jobs continue.",
         )
     for it in standing.past_soft.values():
         turn = (
-            "its part of the GPUs beyond guaranteed quotas is smaller"
+            "its share of the GPUs beyond guaranteed quotas is smaller"
             if it.kind == "project"
             else "jobs of others in the same project go first"
         )
@@ -74,8 +74,8 @@ def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
             "budget-soft",
             it,
             renewed,
-            f"has used more than the {it.budget.soft or 0.0:g} GPU-hours that are meant for this "
-            f"month: until {renewed} {turn}.",
+            f"has passed its soft limit of {it.budget.soft or 0.0:g} GPU-hours of this month. "
+            f"Until {renewed}, {turn}.",
         )
 
 

@@ -97,7 +97,7 @@ class KeptNotifications:
                 await asyncio.to_thread(whole_files.write, file, data)
             except OSError as failed:
                 raise Unavailable(
-                    f"{file} cannot be written ({failed.strerror}); nothing was changed.",
+                    f"{file} cannot be written ({failed.strerror}). Nothing was changed.",
                     code="notifications-file",
                 ) from failed
             self.subscriptions = subscriptions

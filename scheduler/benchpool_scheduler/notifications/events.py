@@ -28,7 +28,7 @@ class EventKind:
 EVENTS: Mapping[NotificationEvent, EventKind] = {
     NotificationEvent.STARTED: EventKind("A job started after a long wait", "owner", True),
     NotificationEvent.ENDED: EventKind(
-        "A job ended well, or somebody else cancelled it", "owner", True
+        "A job succeeded, or another user cancelled it", "owner", True
     ),
     NotificationEvent.FAILED: EventKind("A job failed", "owner", True),
     NotificationEvent.PAUSED: EventKind(
@@ -36,19 +36,19 @@ EVENTS: Mapping[NotificationEvent, EventKind] = {
     ),
     NotificationEvent.HANGING: EventKind("A job of mine hangs", "owner", True),
     NotificationEvent.DEADLINE: EventKind(
-        "A job of mine will not meet its deadline any more, or has missed it", "owner", True
+        "A job of mine will miss its deadline, or has missed it", "owner", True
     ),
     NotificationEvent.SCHEDULE: EventKind(
-        "A schedule of mine sent no job because it was refused, or somebody else paused it",
+        "A schedule of mine sent no job because it was refused, or another user paused it",
         "owner",
         True,
     ),
     NotificationEvent.IDLE_BENCH: EventKind(
-        "A bench of mine is idle, and would be given back", "concerned", True
+        "A bench of mine is idle, and may be released", "concerned", True
     ),
     NotificationEvent.BUDGET: EventKind(
-        "A budget of GPU-hours is nearly used, used up, or past its soft bound: mine, or that of a "
-        "project that I lead",
+        "A budget of GPU-hours, mine or of a project that I lead, is nearly used, used up, or past "
+        "its soft limit",
         "concerned",
         True,
     ),

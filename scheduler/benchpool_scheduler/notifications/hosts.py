@@ -39,7 +39,7 @@ async def address_of(host: str, port: int, named: Collection[str], ask: Resolve)
         raise OSError("its name has no address")
     if host not in named and not all(map(public, found)):
         raise UnsafeHost(
-            "its host is in a network of the site, and the administrator has not named it"
+            "its host is in a network of the site, and the administrator has not listed it"
         )
     return found[0]
 

@@ -21,20 +21,20 @@ FRESH_S = 24 * 3600.0
 
 
 def of_job(
-    job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
+    job: JobRecord, pause: PreemptionRecord | None, subscription: Subscription, now: float
 ) -> Iterator[Message]:
     """Yield the messages about a job for its owner that are due.
 
     Args:
         pause: The newest pause of the job.
     """
-    oldest = oldest_sent(wish, now)
-    for message in _all(job, pause, wish, now):
-        if message.event in wish.events and message.at >= oldest:
+    oldest = oldest_sent(subscription, now)
+    for message in _all(job, pause, subscription, now):
+        if message.event in subscription.events and message.at >= oldest:
             yield message
 
 
-def oldest_sent(wish: Subscription, now: float) -> float:
+def oldest_sent(subscription: Subscription, now: float) -> float:
     """Return the time before which events are not sent, in epoch seconds.
 
     A subscription time in the future, from before the clock was set back, is ignored.
@@ -43,7 +43,7 @@ def oldest_sent(wish: Subscription, now: float) -> float:
     [913600.0, 950000.0, 913600.0]
     """
     fresh = now - FRESH_S
-    return fresh if wish.since > now else max(wish.since, fresh)
+    return fresh if subscription.since > now else max(subscription.since, fresh)
 
 
 def waits_for_time(job: JobRecord) -> bool:
@@ -52,21 +52,21 @@ def waits_for_time(job: JobRecord) -> bool:
 
 
 def _all(
-    job: JobRecord, pause: PreemptionRecord | None, wish: Subscription, now: float
+    job: JobRecord, pause: PreemptionRecord | None, subscription: Subscription, now: float
 ) -> Iterator[Message]:
-    if job.started is not None and job.started - job.in_line_since >= wish.wait_s:
+    if job.started is not None and job.started - job.in_line_since >= subscription.wait_s:
         waited = duration(job.started - job.in_line_since)
-        text = f"{_named(job)} started after {waited} in line."
+        text = f"{_named(job)} started after {waited} in the queue."
         yield _message(job, f"{job.id}-started", NotificationEvent.STARTED, job.started, text)
     if waits_for_time(job) and pause is not None and not _by_owner(job, pause):
         since = pause.at if pause.ended is None else pause.ended
-        if pause.resumed_at is None and now - since >= wish.paused_s:
+        if pause.resumed_at is None and now - since >= subscription.paused_s:
             yield _message(
                 job,
                 f"{job.id}-{pause.attempt}-paused",
                 NotificationEvent.PAUSED,
-                since + wish.paused_s,
-                f"{_named(job)} has been paused for more than {duration(wish.paused_s)}"
+                since + subscription.paused_s,
+                f"{_named(job)} has been paused for more than {duration(subscription.paused_s)}"
                 f"{_by(pause)}.",
             )
     if job.note is not None and job.note.code == ReasonCode.HANGING:
@@ -83,7 +83,7 @@ def _all(
 def _late(job: JobRecord, since: float) -> Message:
     deadline = job.spec.deadline
     over = deadline is not None and since > deadline.timestamp()
-    said = "did not end by its deadline" if over else "will not meet its deadline, as things stand"
+    said = "did not end by its deadline" if over else "is expected to miss its deadline"
     text = f"{_named(job)} {said}."
     id_ = f"{job.id}-deadline-{int(since)}"
     return _message(job, id_, NotificationEvent.DEADLINE, since, text)
@@ -93,7 +93,7 @@ def _end(job: JobRecord, ended: float) -> Iterator[Message]:
     note = "" if job.note is None else f" {job.note.text}"
     if job.state is JobState.SUCCEEDED:
         ran = "" if job.started is None else f", {duration(ended - job.started)} after its start"
-        text = f"{_named(job)} has ended well{ran}."
+        text = f"{_named(job)} succeeded{ran}."
         yield _message(job, f"{job.id}-ended", NotificationEvent.ENDED, ended, text)
     elif job.state is JobState.FAILED:
         text = f"{_named(job)} failed.{note}"

@@ -23,11 +23,13 @@ class KnownSchedules(Protocol):
         ...
 
 
-def of_schedule(schedule: ScheduleRecord, wish: Subscription, now: float) -> Iterator[Message]:
+def of_schedule(
+    schedule: ScheduleRecord, subscription: Subscription, now: float
+) -> Iterator[Message]:
     """Yield the messages about a schedule for its owner that are due."""
-    if NotificationEvent.SCHEDULE not in wish.events:
+    if NotificationEvent.SCHEDULE not in subscription.events:
         return
-    oldest = oldest_sent(wish, now)
+    oldest = oldest_sent(subscription, now)
     for time in _first_refused(schedule):
         if time.at >= oldest:
             id_ = f"{schedule.id}-{int(time.at)}-refused"

@@ -49,7 +49,7 @@ class NotificationSender:
             resolve = partial(self._names.resolve, person)
             return await webhook.post(address, bundle, self.site, now, resolve)
         if kind == "mail" and self.site.mail is None:
-            return "This site sends no mail any more."
+            return "This site no longer sends mail."
         url = address.url
         if kind == "mail" and self.site.mail is not None:
             url = mail_url(self.site.mail, url)
@@ -58,10 +58,11 @@ class NotificationSender:
             async with asyncio.timeout(PATIENCE_S):
                 taken = await loop.run_in_executor(self._threads, _by_apprise, url, bundle)
         except TimeoutError:
-            return f"It took longer than {PATIENCE_S:.0f} s."
+            return f"Delivery took longer than {PATIENCE_S:.0f} s."
         if taken:
             return None
-        return "The mail server did not take it." if kind == "mail" else "It was not taken there."
+        what = "mail server" if kind == "mail" else "service"
+        return f"The {what} did not accept the message."
 
     def close(self) -> None:
         """Stop sending."""

@@ -84,7 +84,7 @@ def load(file: Path) -> SiteNotifications:
     except FileNotFoundError:
         return SiteNotifications()
     except (OSError, UnicodeDecodeError) as failed:
-        why = failed.strerror if isinstance(failed, OSError) else "it is no UTF-8 text"
+        why = failed.strerror if isinstance(failed, OSError) else "not UTF-8 text"
         raise InvalidInput(f"{file} cannot be read ({why}).", code="notifications-file") from failed
     document = compose(text, str(file))
     return SiteNotifications() if document is None else _read(document, text)
@@ -96,11 +96,11 @@ def _read(document: Item, text: str) -> SiteNotifications:
         found = msgspec.yaml.decode(text, type=SiteNotifications)
     except msgspec.DecodeError as wrong:
         what, _, path = str(wrong).partition(" - at ")
-        _at(document, path).wrong(f"is not right: {what[:1].lower()}{what[1:]}.")
+        _at(document, path).wrong(f"is invalid: {what[:1].lower()}{what[1:]}.")
     if any(one.startswith(("https://", "http://")) for one in found.pool):
         document.entries()["pool"].wrong(
-            "takes mail addresses and schemes of apprise; a webhook is added on an administrator's "
-            "page Notifications, with its secret."
+            "takes mail addresses and schemes of apprise. Add a webhook with its secret on an "
+            "administrator's page Notifications."
         )
     return found
 

@@ -28,15 +28,15 @@ class KnownSweeps(Protocol):
         ...
 
 
-def of_sweep(sweep: SweepRecord, wish: Subscription, now: float) -> Iterator[Message]:
+def of_sweep(sweep: SweepRecord, subscription: Subscription, now: float) -> Iterator[Message]:
     """Yield the messages about a sweep for its owner that are due."""
     ended = sweep.over
-    if ended is None or ended < oldest_sent(wish, now):
+    if ended is None or ended < oldest_sent(subscription, now):
         return
-    if NotificationEvent.ENDED in wish.events:
+    if NotificationEvent.ENDED in subscription.events:
         kind = "Array" if sweep.plan.array else "Sweep"
         failed = sum(one.ended == "failed" for one in sweep.trials)
         trials = count(len(sweep.trials), "task" if sweep.plan.array else "trial")
-        text = f"{kind} {sweep.name} ({sweep.id[:8]}) is over: {trials}, {failed} failed."
+        text = f"{kind} {sweep.name} ({sweep.id[:8]}) has ended: {trials}, {failed} failed."
         event, path = NotificationEvent.ENDED, f"sweeps/{sweep.id}"
         yield Message(f"{sweep.id}-over", event, ended, text, path)

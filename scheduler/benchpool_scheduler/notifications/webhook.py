@@ -67,9 +67,9 @@ async def post(
     except TimeoutError:
         return f"{host} did not answer within {TIMEOUT_S:.0f} s."
     except (InvalidInput, ValueError, httpx.InvalidURL):
-        return "Its address is not allowed any more: add it anew."
+        return "The address is no longer allowed. Add it again."
     except (hosts.UnsafeHost, OSError) as failed:
-        return f"{host} is not asked: {failed}."
+        return f"{host} was not called: {failed}."
     except httpx.HTTPError:
         return f"{host} cannot be reached, or its certificate is not valid."
     return None if 200 <= status < 300 else f"{host} answered with status {status}."

@@ -54,9 +54,9 @@ ENDS: Mapping[str, str] = MappingProxyType(
         "time-limit": "stopped at its time limit",
         "out-of-memory": "ran out of memory",
         "could-not-start": "could not start",
-        "not-taken": "not taken by its node; nothing ran",
-        "machine-fault": "not started for a fault of the machine; nothing ran",
-        "no-room": "not let in by a quota of the cluster; nothing ran",
+        "not-taken": "not accepted by its node; nothing ran",
+        "machine-fault": "not started because of a machine fault; nothing ran",
+        "no-room": "rejected by a quota of the cluster; nothing ran",
         "lost": "lost with its machine; not counted as a failure",
     }
 )
@@ -92,24 +92,24 @@ def hours_used(used: float, soft: float | None, hard: float | None, renewed: str
     """Return the use of a monthly budget of GPU-hours.
 
     >>> hours_used(812.44, 600, 1000, "1 June 2027")
-    '812.4 of 1000 GPU-hours this month, past the soft budget of 600; begins anew on 1 June 2027'
+    '812.4 of 1000 GPU-hours this month, past the soft budget of 600; resets on 1 June 2027'
     >>> hours_used(3, 100, None, "1 December 2026")
-    '3.0 of softly 100 GPU-hours this month; begins anew on 1 December 2026'
+    '3.0 of 100 (soft) GPU-hours this month; resets on 1 December 2026'
     """
-    of = f"{hard:g}" if hard is not None else f"softly {soft or 0:g}"
+    of = f"{hard:g}" if hard is not None else f"{soft or 0:g} (soft)"
     past = soft is not None and used > soft
     told = f", past the soft budget{f' of {soft:g}' if hard is not None else ''}" if past else ""
     full = ", all used up" if hard is not None and used >= hard else told
-    return f"{used:.1f} of {of} GPU-hours this month{full}; begins anew on {renewed}"
+    return f"{used:.1f} of {of} GPU-hours this month{full}; resets on {renewed}"
 
 
 def run_beyond(jobs: int) -> str:
     """Return the sentence on jobs that may still run when a node's maintenance begins.
 
     >>> run_beyond(1)
-    '1 running job may go on beyond its beginning.'
+    '1 running job may still run when it begins.'
     """
-    return f"{count(jobs, 'running job')} may go on beyond its beginning."
+    return f"{count(jobs, 'running job')} may still run when it begins."
 
 
 def failed_with(exit_code: int) -> str:

@@ -38,19 +38,19 @@ def idle_note(
 
     >>> print(idle_note(at=datetime(2026, 11, 23, 14, 5), user="ann", server="", gpus=1,
     ...                 idle_s=3600, coverage=0.98, stopped=True).splitlines()[2])
-    On 23 November 2026 at 14:05 the default server was stopped, and its 1 GPU was given back.
+    On 23 November 2026 at 14:05 the default server was stopped, and its 1 GPU was reclaimed.
     """
     when = f"{at.day} {at:%B %Y} at {_clock(at)}"
     whose = f"the {_bench(server)}"
     its = count(gpus, "GPU")
     was = "was" if gpus == 1 else "were"
     done = (
-        f"{whose} was stopped, and its {its} {was} given back."
+        f"{whose} was stopped, and its {its} {was} reclaimed."
         if stopped
-        else f"the {its} of {whose} {was} given back, and its kernels were restarted without."
+        else f"the {its} of {whose} {was} reclaimed, and its kernels were restarted without GPUs."
     )
     why = (
-        f"{user} asked for it."
+        f"{user} requested it."
         if asked
         else f"It had been idle for {duration(idle_s)}: {WHAT_IS_IDLE}. {percent(coverage)} of "
         "this time was measured."
@@ -58,18 +58,18 @@ def idle_note(
     back = (
         "Start the server again from the Hub's page; it gets GPUs as they become free."
         if stopped
-        else "To work on a GPU again, stop this server on the Hub's page and start it with one."
+        else "To work on a GPU again, stop this server on the Hub's page and start it with a GPU."
     )
     return "\n".join(
         [
-            "# The GPUs of this bench were given back",
+            "# The GPUs of this bench were reclaimed",
             "",
             f"On {when} {done}",
             "",
             f"- Why: {why}",
             "- Kept: all files, notebooks as they were last saved.",
-            "- Lost: the variables of the kernels that ran.",
-            f"- What to do: {back} Work that runs for long alone belongs into the training pool: "
+            "- Lost: the variables of the running kernels.",
+            f"- What to do: {back} Send long-running work to the training pool: "
             "*Send to training*.",
             "",
         ]
@@ -82,12 +82,12 @@ def bench_told(
     """Return the notification for the owner of an idle bench.
 
     >>> bench_told("", 900, datetime(2026, 11, 23, 14, 5), stops=True)
-    'Your default server has been idle for 15 min: it is stopped at 14:05 if it stays so.'
+    'Your default server has been idle for 15 min: it is stopped at 14:05 if it stays idle.'
     """
     what = "it is stopped" if stops else ACTS["park" if parks else "release"]
     return (
         f"Your {_bench(server)} has been idle for {duration(idle_s)}: {what} at "
-        f"{_clock(acts_at)} if it stays so."
+        f"{_clock(acts_at)} if it stays idle."
     )
 
 
@@ -95,13 +95,13 @@ def bench_due(server: str, idle_s: float, *, stops: bool) -> str:
     """Return the notification for the owner of a bench that is being released.
 
     >>> bench_due("", 3600, stops=False)
-    'Your default server was idle for 1 h: its GPUs are given back now. A note in its folder says \
+    'Your default server was idle for 1 h: its GPUs are reclaimed now. A note in its folder lists \
 what is kept.'
     """
-    what = "it is stopped" if stops else "its GPUs are given back"
+    what = "it is stopped" if stops else "its GPUs are reclaimed"
     return (
         f"Your {_bench(server)} was idle for {duration(idle_s)}: {what} now. A note in "
-        "its folder says what is kept."
+        "its folder lists what is kept."
     )
 
 
@@ -109,13 +109,13 @@ def bench_parks(server: str, idle_s: float) -> str:
     """Return the notification for the owner of a bench that is being parked.
 
     >>> bench_parks("", 3600)
-    'Your default server was idle for 1 h: its GPU is being lent, and its kernel keeps what it has \
-there in the memory of the machine. Run a cell, and the GPU comes back.'
+    'Your default server was idle for 1 h: its GPU is being lent, and its kernel keeps its GPU \
+memory in the memory of the machine. To get the GPU back, run a cell.'
     """
     return (
         f"Your {_bench(server)} was idle for {duration(idle_s)}: its GPU is being lent, and its "
-        "kernel keeps what it has there in the memory of the machine. Run a cell, and the GPU "
-        "comes back."
+        "kernel keeps its GPU memory in the memory of the machine. To get the GPU back, run a "
+        "cell."
     )
 
 
@@ -126,17 +126,18 @@ def bench_kept(until: datetime, keeps_left: int, *, rule: bool) -> str:
         rule: Whether the site releases idle benches.
 
     >>> print(bench_kept(datetime(2026, 11, 23, 14, 5), 1, rule=True))
-    Kept until 2026-11-23 14:05: till then it is not given back for being idle. You can keep it 1 \
+    Kept until 2026-11-23 14:05: it is not reclaimed for being idle before then. You can keep it 1 \
 more time within 24 hours.
     >>> print(bench_kept(datetime(2026, 11, 23, 14, 5), 0, rule=False))
-    Kept until 2026-11-23 14:05. Idle benches are not given back here unless their owner does so.
+    Kept until 2026-11-23 14:05. Idle benches are not reclaimed here; only their owners release \
+them.
     """
     kept = f"Kept until {_day_and_time(until)}"
     if not rule:
-        return f"{kept}. Idle benches are not given back here unless their owner does so."
+        return f"{kept}. Idle benches are not reclaimed here; only their owners release them."
     more = f"{keeps_left} more time{'' if keeps_left == 1 else 's'}" if keeps_left else "no more"
     return (
-        f"{kept}: till then it is not given back for being idle. You can keep it {more} within "
+        f"{kept}: it is not reclaimed for being idle before then. You can keep it {more} within "
         "24 hours."
     )
 
@@ -145,28 +146,27 @@ def bench_goes(server: str, gpus: int, *, stops: bool) -> str:
     """Return the next step and the losses of a bench that is being released.
 
     >>> print(bench_goes("lab", 2, stops=True))
-    The Hub is asked to stop your server “lab”, which has half a minute to leave a note in its \
-folder first. Lost: the variables of its kernels, what runs in terminals, what was not saved. \
+    The Hub stops your server “lab”, which first has half a minute to leave a note in its \
+folder. Lost: the variables of its kernels, programs in terminals, unsaved changes. \
 Files and notebooks stay as they were last saved.
     >>> print(bench_goes("", 1, stops=False))
-    The 1 GPU of your default server is given back: its kernels are restarted without it, \
-terminals in which nothing runs are closed, and the server goes on. Lost: the variables of its \
-kernels. Files and open notebooks stay. Where that is not done within a minute, the server is \
-stopped.
+    The 1 GPU of your default server is released: its kernels are restarted without it, idle \
+terminals are closed, and the server keeps running. Lost: the variables of its kernels. Files \
+and open notebooks stay. If this takes more than a minute, the server is stopped.
     """
     its, them = count(gpus, "GPU"), "it" if gpus == 1 else "them"
     whose = f"your {_bench(server)}"
     if stops:
         return (
-            f"The Hub is asked to stop {whose}, which has half a minute to leave a note in "
-            "its folder first. Lost: the variables of its kernels, what runs in terminals, what "
-            "was not saved. Files and notebooks stay as they were last saved."
+            f"The Hub stops {whose}, which first has half a minute to leave a note in its "
+            "folder. Lost: the variables of its kernels, programs in terminals, unsaved "
+            "changes. Files and notebooks stay as they were last saved."
         )
     return (
-        f"The {its} of {whose} {'is' if gpus == 1 else 'are'} given back: its kernels are "
-        f"restarted without {them}, terminals in which nothing runs are closed, and the server "
-        "goes on. Lost: the variables of its kernels. Files and open notebooks stay. Where that is "
-        "not done within a minute, the server is stopped."
+        f"The {its} of {whose} {'is' if gpus == 1 else 'are'} released: its kernels are "
+        f"restarted without {them}, idle terminals are closed, and the server keeps running. "
+        "Lost: the variables of its kernels. Files and open notebooks stay. If this takes more "
+        "than a minute, the server is stopped."
     )
 
 
@@ -174,12 +174,12 @@ def keeps_used_up(keeps: int, keep_s: float) -> str:
     """Return why a bench cannot be kept again.
 
     >>> keeps_used_up(2, 3600)
-    'This bench was kept 2 times in 24 hours, for 1 h each, and no more are allowed: run \
-something on it, or give it back.'
+    'This bench was kept 2 times in 24 hours, for 1 h each, which is the limit. Run something \
+on it, or release it.'
     """
     return (
-        f"This bench was kept {count(keeps, 'time')} in 24 hours, for {exactly(keep_s)} each, and "
-        "no more are allowed: run something on it, or give it back."
+        f"This bench was kept {count(keeps, 'time')} in 24 hours, for {exactly(keep_s)} each, "
+        "which is the limit. Run something on it, or release it."
     )
 
 
@@ -221,27 +221,27 @@ class SeenBench(Protocol):
 
 STEPS = {
     "used": "in use",
-    "cpu-phase": "busy beside idle GPUs",
-    "doubt": "not known: too little was measured or told",
+    "cpu-phase": "busy on CPUs only",
+    "doubt": "not known: too little was measured or reported",
 }
-NEXT = {"told": "its owner is told", "asked": "its owner is asked"}
+NEXT = {"told": "its owner is notified", "asked": "its owner is asked"}
 ACTS = {
     "stop": "it is stopped",
-    "release": "its GPUs are given back",
-    "park": "its GPU is parked, or given back where that cannot be,",
+    "release": "its GPUs are reclaimed",
+    "park": "its GPU is parked, or reclaimed where parking is impossible,",
 }
 
 
 def bench_state(bench: SeenBench) -> str:
     """Return the state of a bench, with the length of its idle time."""
     if bench.exempt_until is not None:
-        return f"left alone until {_day_and_time(bench.exempt_until)}"
+        return f"exempt until {_day_and_time(bench.exempt_until)}"
     if bench.kept_until is not None:
         return f"kept by its owner until {_day_and_time(bench.kept_until)}"
     known = STEPS.get(str(bench.step))
     if known is not None:
         return known
-    given = ", given back now" if bench.step == "due" else ""
+    given = ", being reclaimed" if bench.step == "due" else ""
     return f"idle for {duration(bench.idle_s)}{given}"
 
 

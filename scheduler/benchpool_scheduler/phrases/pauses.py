@@ -117,7 +117,7 @@ def pause_words(pause: TimedPause | None, now: datetime) -> str:
     return pause_left(pause.text, left_s)
 
 
-def done(fraction: float, fell_from: float | None = None, text: str = "") -> str:
+def done(fraction: float, previous_progress: float | None = None, text: str = "") -> str:
     """Return the progress of a job, and that of an earlier attempt if it was larger.
 
     Args:
@@ -126,7 +126,9 @@ def done(fraction: float, fell_from: float | None = None, text: str = "") -> str
     >>> done(0.03, 0.63), done(0.4, 0.63, "step 400")
     ('3 %, 63 % in an earlier attempt', '40 % step 400, 63 % in an earlier attempt')
     """
-    before = "" if fell_from is None else f", {percent(fell_from)} in an earlier attempt"
+    before = (
+        "" if previous_progress is None else f", {percent(previous_progress)} in an earlier attempt"
+    )
     return f"{f'{percent(fraction)} {text}'.strip()}{before}"
 
 

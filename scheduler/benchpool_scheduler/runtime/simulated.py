@@ -74,7 +74,7 @@ class SimulatedRuntime:
             if worker in self.alive:
                 self.begin(worker)
             else:
-                self.end(worker, None, EndedBy.LOST, text="nobody knows it")
+                self.end(worker, None, EndedBy.LOST, text="it is not running")
 
     async def close(self) -> None:
         """End the stream of events."""

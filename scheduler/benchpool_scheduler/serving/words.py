@@ -59,12 +59,12 @@ def why_mode(sign: ServiceSign, by: str, why: str = "") -> str:
     """Return why a service is in the mode that an event caused.
 
     >>> why_mode(ServiceSign.STOP, "ada", "the node goes away"), why_mode(ServiceSign.IDLE, "")
-    ('ada stopped it: the node goes away.', 'Nobody asked it anything for its idle time.')
+    ('ada stopped it: the node goes away.', 'It received no request for its idle time.')
     """
     said = {
         ServiceSign.REQUEST: "A request woke it",
-        ServiceSign.IDLE: "Nobody asked it anything for its idle time",
-        ServiceSign.SLEEP: f"{by} told it to sleep",
+        ServiceSign.IDLE: "It received no request for its idle time",
+        ServiceSign.SLEEP: f"{by} put it to sleep",
         ServiceSign.WAKE: f"{by} woke it",
         ServiceSign.STOP: f"{by} stopped it",
     }[sign]
@@ -118,9 +118,9 @@ def condition(
         text = f"Its program has started and does not answer yet. {unreached}".rstrip()
         state = ServiceState.STARTING
     elif phases[ReplicaPhase.WAITING] and waits:
-        state, text = ServiceState.PAUSED, f"It waits for its place in the pool: {waits}"
+        state, text = ServiceState.PAUSED, f"It waits for GPUs of the pool: {waits}"
     else:
-        state, text = ServiceState.STARTING, "It begins."
+        state, text = ServiceState.STARTING, "It is starting."
     return ServiceCondition(state, f"{text} {trouble}".rstrip(), failures, retry_at)
 
 
@@ -132,16 +132,16 @@ def _ready(standing: ServiceStanding, ready: int, waits: str) -> str:
     if new < ready:
         text += f" Version {plan.version} takes over: {new} of {count(ready, 'replica')} so far."
     if any(it.phase is ReplicaPhase.WAITING for it in own) and waits:
-        text += f" Another waits: {waits}"
+        text += f" Another replica waits: {waits}"
         if new < ready and any(it.lacks_room for it in own):
-            text += " Without room for one more, an older one ends first."
+            text += " There is no room for one more, so an older replica ends first."
     return text
 
 
 def _trouble(failures: int, retry_at: float | None, now: float, failed: str) -> str:
     if not failures:
         return ""
-    text = f"{count(failures, 'replica')} ended in a row, the last so: {failed}"
+    text = f"{count(failures, 'replica')} ended in a row. The last: {failed}"
     if retry_at is None:
         return text
-    return f"{text} Another begins in {max(round(retry_at - now), 1)} s."
+    return f"{text} Another starts in {max(round(retry_at - now), 1)} s."

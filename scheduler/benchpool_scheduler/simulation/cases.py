@@ -125,7 +125,7 @@ def load(path: Path, abilities: Sequence[str]) -> list[Case]:
     names = [case.name for case in cases]
     for name in names:
         if names.count(name) > 1:
-            raise InvalidInput(f"case {name} stands twice in {path}; give each its own name")
+            raise InvalidInput(f"case {name} is given twice in {path}; give each its own name")
     return cases
 
 
@@ -146,7 +146,7 @@ def _case(document: object, path: Path, abilities: Sequence[str]) -> Case:
     _check(snapshot, case.where)
     expect = case.values.get("expect", {})
     if not isinstance(expect, Mapping):
-        raise case.wrong("expect", "a mapping of jobs to what must come of them")
+        raise case.wrong("expect", "a mapping of jobs to their expected results")
     return Case(
         name=name,
         source=str(path),
@@ -327,7 +327,9 @@ def _gpus(job: Mapped) -> tuple[int, int | None]:
         return job.whole("gpus", 1), None
     fraction = round(gpus * WHOLE_GPU)
     if not 0 < fraction < WHOLE_GPU or abs(gpus * WHOLE_GPU - fraction) > 1e-6:
-        raise job.wrong("gpus", "a whole number, or a part of one GPU in thousandths, like 0.125")
+        raise job.wrong(
+            "gpus", "a whole number, or a share of one GPU in thousandths, such as 0.125"
+        )
     return 1, fraction
 
 
@@ -342,7 +344,7 @@ def _held(
     names = [NodeName(name) for name in job.texts("nodes")]
     if activity is Activity.QUEUED:
         if names or job.values.get("running_workers"):
-            raise job.wrong("nodes", "left out, because the job is queued")
+            raise job.wrong("nodes", "omitted, because the job is queued")
         return ()
     if len(names) != job.whole("running_workers", len(names)):
         raise job.wrong("nodes", "one node for each of running_workers")

@@ -47,7 +47,7 @@ def load(path: Path) -> list[Division]:
     found: list[Division] = []
     for document in documents.load(path):
         if not isinstance(document, list):
-            raise InvalidInput(f"{path} must be a list of divisions; it is something else")
+            raise InvalidInput(f"{path} must be a list of divisions")
         found += [_division(entry, path) for entry in document]
     return found
 

@@ -33,7 +33,7 @@ def load(path: Path) -> list[object]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = f", line {line + 1}" if line is not None else ""
-        raise InvalidInput(f"{path}{where} is not YAML; correct it there") from error
+        raise InvalidInput(f"{path}{where} is not YAML; correct it") from error
 
 
 @dataclass(frozen=True, slots=True)

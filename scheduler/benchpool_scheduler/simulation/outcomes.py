@@ -29,7 +29,7 @@ def try_case(case: Case) -> CaseOutcome:
     differences = list(_differences(case, played))
     keep_still(played, case.stable)
     if played.restless is not None:
-        differences.append(f"pass {played.restless} changed something although nothing happened")
+        differences.append(f"pass {played.restless} changed the state although nothing happened")
     elif not differences:
         differences = list(_differences(case, played))
     differences = [*played.broken, *differences]

@@ -59,7 +59,7 @@ def step(played: Played) -> None:
     played.passes += 1
     if not played.broken:
         found = violations(played.snapshot, plan)
-        played.broken = tuple(f"pass {played.passes} breaks {one}" for one in found)
+        played.broken = tuple(f"pass {played.passes} violates {one}" for one in found)
     moved = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}
     played.moved |= moved
     played.preempted |= {c.job for c in plan.commands if isinstance(c, Preempt)} - moved

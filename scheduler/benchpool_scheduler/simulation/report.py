@@ -36,7 +36,7 @@ def run(
     """
     chosen = [c for path in files for c in cases.load(path, SUPPORTED) if case in (None, c.name)]
     if not chosen:
-        wanted = "holds no case" if case is None else f"holds no case {case}"
+        wanted = "contains no case" if case is None else f"contains no case {case}"
         raise InvalidInput(f"{', '.join(map(str, files)) or 'no file'} {wanted}; name another")
     outcomes = [try_case(one) for one in chosen]
     if json:
@@ -53,7 +53,7 @@ def run_shares(files: Sequence[Path], *, json: bool = False, echo: Echo = print)
     """Check files of share divisions (R4, R5) and print a line for each; see ``run``."""
     results = [divisions.check(one) for path in files for one in divisions.load(path)]
     if not results:
-        raise InvalidInput("the files hold no division; name another")
+        raise InvalidInput("the files contain no division; name another")
     if json:
         echo(codec.dumps([asdict(result) for result in results], indent=2))
     else:

@@ -165,7 +165,7 @@ def _chosen(jobs: Sequence[TraceJob], sides: Sequence[Side]) -> list[tuple[Trace
     if not chosen:
         raise InvalidInput(
             f"None of the {len(jobs)} recorded jobs could run in both pools: their projects are "
-            "missing or hold no jobs, or the pool is too small; name another configuration."
+            "missing or hold no jobs, or the pool is too small. Choose another configuration."
         )
     return chosen
 

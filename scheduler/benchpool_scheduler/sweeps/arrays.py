@@ -26,8 +26,8 @@ def check(plan: SweepPlan) -> None:
     good = bool(numbers) and len(plan.parameters) == 1 and plan.method is SweepMethod.GRID
     if not good or any(type(one) is not int or one < 0 for one in numbers):
         raise InvalidInput(
-            f"An array has one parameter, {TASK}, with a list of whole numbers from 0 on, and the "
-            "method grid.",
+            f"An array needs one parameter, {TASK}, with a list of whole numbers from 0 on, and "
+            "the method grid.",
             field="array",
         )
 

@@ -37,8 +37,8 @@ def check(plan: SweepPlan) -> None:
     for field, is_asked in needed.items():
         if is_asked and plan.metric is None:
             raise InvalidInput(
-                f"{_ASKED[field]} needs a figure to go by: name the metric that the trials report "
-                "with benchpool.log(...).",
+                f"{_ASKED[field]} needs a metric. Name the metric that the trials report with "
+                "benchpool.log(...).",
                 field="metric",
             )
 
@@ -46,8 +46,8 @@ def check(plan: SweepPlan) -> None:
 _ASKED = {
     "method": "The method tpe",
     "early_stopping": "Stopping trials early",
-    "good_enough": "Stopping at a figure that is good enough",
-    "patience": "Stopping when nothing gets better",
+    "good_enough": "Stopping at a good enough value",
+    "patience": "Stopping without improvement",
 }
 
 
@@ -62,15 +62,15 @@ def size(plan: SweepPlan) -> int:
     if plan.method is not SweepMethod.GRID:
         if plan.trials is None:
             raise InvalidInput(
-                f"A sweep whose values are drawn ({plan.method}) needs a number of trials.",
+                f"A sweep with the method {plan.method} needs a number of trials.",
                 field="trials",
             )
         return plan.trials
     combinations = math.prod(len(grid_values(one, name)) for name, one in plan.parameters.items())
     if plan.trials is None and combinations > MOST_TRIALS:
         raise InvalidInput(
-            f"The grid has {combinations} combinations, {MOST_TRIALS} is the most: name fewer "
-            "values, or a number of trials.",
+            f"The grid has {combinations} combinations; the limit is {MOST_TRIALS}. Use fewer "
+            "values, or set a number of trials.",
             field="parameters",
         )
     return min(combinations, plan.trials or combinations)
@@ -125,8 +125,8 @@ def grid_values(of: SweptValues, name: str) -> list[Scalar]:
         return list(range(int(of.low), int(of.high) + 1))
     if of.points is None:
         raise InvalidInput(
-            f"A grid has no end in a range: name points for {name!r} (log:{of.low:g}:{of.high:g}:5 "
-            "has 5), list its values, or have them drawn.",
+            f"The range of {name!r} has no number of points for a grid. Add it "
+            f"(log:{of.low:g}:{of.high:g}:5 has 5), list the values, or use the method random.",
             field=name,
         )
     spread = [_between(of, place / (of.points - 1)) for place in range(of.points)]

@@ -101,7 +101,7 @@ def forecast(
     >>> forecast(20, SweepCost(38.0, 6.0), 4, None)
     '20 trials, about 38.0 GPU-hours; 6 h if 4 run at a time.'
     >>> forecast(20, SweepCost(38.0, 6.0), 2, 4)
-    '20 trials, about 38.0 GPU-hours; 6 h if 2 run at a time, as your quota of 4 GPUs has it.'
+    '20 trials, about 38.0 GPU-hours; 6 h if 2 run at a time, limited by your quota of 4 GPUs.'
     >>> forecast(32, SweepCost(8.0, 2.0), 4, None, array=True)
     '32 tasks, about 8.00 GPU-hours; 2 h if 4 run at a time.'
     >>> forecast(3, None, 3, None).partition("; ")[0]
@@ -109,10 +109,10 @@ def forecast(
     """
     many = count(trials, "task" if array else "trial")
     if cost is None:
-        say = "--trial-hours, or “A trial takes” in the dialog, has the cost told"
-        return f"{many}. How long one takes is not known; {say}."
+        say = "--trial-hours, or “A trial takes” in the dialog, to see the cost"
+        return f"{many}. How long one takes is not known; set {say}."
     took = duration(cost.hours * 3600)
-    whose = "" if quota is None else f", as your quota of {count(quota, 'GPU')} has it"
+    whose = "" if quota is None else f", limited by your quota of {count(quota, 'GPU')}"
     return (
         f"{many}, about {gpu_hours(cost.gpu_hours)} GPU-hours; {took} if {at_once} "
         f"{'runs' if at_once == 1 else 'run'} at a time{whose}."

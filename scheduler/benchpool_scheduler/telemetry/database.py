@@ -31,8 +31,8 @@ class TelemetryUnavailable(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The record of what GPUs did cannot be read now. Try again in a minute; if it stays "
-            "so, an administrator finds the reason on the page Health and in the service's log.",
+            "GPU measurements cannot be read now. Try again in a minute. If this persists, an "
+            "administrator finds the reason on the page Health and in the service's log.",
             code="telemetry-unavailable",
         )
 
@@ -231,7 +231,7 @@ class Database:
                 yield
         except (OSError, SQLAlchemyError) as fault:
             reason = getattr(fault, "orig", None) or fault
-            log.warning("what GPUs did cannot be read from %s now (%s)", self.place, reason)
+            log.warning("GPU measurements cannot be read from %s now (%s)", self.place, reason)
             raise TelemetryUnavailable from fault
 
     @contextmanager
@@ -269,8 +269,8 @@ class Database:
         self.close()
         self._until.clear()
         self.problem = (
-            f"The record of what GPUs did, {self.place}, {how} while the service ran. It is begun "
-            "anew: what was measured before is not shown. Jobs are not touched by it."
+            f"The database of GPU measurements, {self.place}, {how} while the service ran. A new "
+            "one was created: earlier measurements are not shown. Jobs are not affected."
         )
         log.error("%s", self.problem)
 
@@ -282,8 +282,8 @@ class Database:
         if lies is None:
             return
         self.problem = (
-            f"The record of what GPUs did, {self.place}, cannot be read ({damage.orig}). {lies}, "
-            "and another was begun: what was measured before is not shown. Jobs are not touched "
-            "by it."
+            f"The database of GPU measurements, {self.place}, cannot be read ({damage.orig}). "
+            f"{lies}, and a new one was created: earlier measurements are not shown. Jobs are not "
+            "affected."
         )
         log.error("%s", self.problem)

@@ -111,12 +111,12 @@ class DcgmSampler:
             found = read_page(self._read())
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             self.problem = (
-                f"What GPUs do is not known: {self._address} does not answer with dcgm-exporter's "
-                f"figures ({type(error).__name__}: {error})."
+                f"GPU use is not measured: {self._address} does not return metrics of "
+                f"dcgm-exporter ({type(error).__name__}: {error})."
             )
             return ()
         self.problem = None if found or not gpus else (
-            f"What GPUs do is not known: {self._address} answers, and has no figures of "
+            f"GPU use is not measured: {self._address} answers, but has no metrics of "
             "dcgm-exporter (DCGM_FI_...)."
         )  # fmt: skip
         where = placed(found, self._pods(), gpus)

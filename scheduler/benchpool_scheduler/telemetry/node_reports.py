@@ -156,9 +156,9 @@ class NodeReports:
         ]
         if silent:
             return (
-                f"What GPUs do is not measured on {_listed(silent)}: the agent there has said "
-                f"nothing for more than {patience_s:.0f} s. See whether its pod runs: `kubectl "
-                "get pods -A -l app.kubernetes.io/component=node-agent -o wide`."
+                f"GPU use is not measured on {_listed(silent)}: the agent there has sent no "
+                f"report for more than {patience_s:.0f} s. Check that its pod runs: `kubectl get "
+                "pods -A -l app.kubernetes.io/component=node-agent -o wide`."
             )
         told = [(node, heard[node][2]) for node in nodes if node in heard and heard[node][2]]
         return f"On {_listed([node for node, _ in told])}: {told[0][1]}" if told else None

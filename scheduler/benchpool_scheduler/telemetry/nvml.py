@@ -131,7 +131,7 @@ class NvmlSampler:
         try:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
-            self.problem = f"What the GPUs do cannot be measured: NVML does not answer ({error})."
+            self.problem = f"GPU use cannot be measured: NVML does not answer ({error})."
             return False
         self._connected, self.problem = True, None
         return True

@@ -181,20 +181,20 @@ def _assumptions(
     ]
     slices = [it["is a slice"].get("answer") is True for it in answers]
     return [
-        Assumption("a uuid leads back to its GPU", back == uuids),
-        Assumption("a uuid that is not there is not found", "error" in unknown, str(unknown)),
+        Assumption("a uuid resolves to its GPU", back == uuids),
+        Assumption("an unknown uuid is not found", "error" in unknown, str(unknown)),
         _every("the second version counts no more memory as used than the first", answers, _v2),
-        _every("memory in use is no more than there is", answers, _fits),
+        _every("used memory is at most the total memory", answers, _fits),
         _every("samples have rising times, and at most 100 per cent", answers, _rising),
-        Assumption("energy never falls", all(a <= b for a, b in energy) if energy else None),
+        Assumption("energy never decreases", all(a <= b for a, b in energy) if energy else None),
         Assumption(
-            "the sampler tells each GPU and each slice at the second look",
+            "the sampler reports each GPU and each slice at the second sample",
             set(samples) == set(uuids),
             f"{len(samples)} of {len(uuids)}",
         ),
-        Assumption("what it tells is in bounds", all(map(_in_bounds, samples.values()))),
+        Assumption("its reports are within bounds", all(map(_in_bounds, samples.values()))),
         Assumption(
-            "a slice has no power and no energy of its own",
+            "a slice reports neither power nor energy",
             _alone(samples, [u for u, part in zip(uuids, slices, strict=True) if part]),
         ),
     ]
@@ -204,7 +204,7 @@ def _every(
     what: str, answers: Sequence[Mapping[str, Answer]], test: Callable[..., bool | None]
 ) -> Assumption:
     told = [it for it in map(test, answers) if it is not None]
-    return Assumption(what, all(told) if told else None, f"{len(told)} of {len(answers)} told")
+    return Assumption(what, all(told) if told else None, f"{len(told)} of {len(answers)} reported")
 
 
 def _v2(it: Mapping[str, Answer]) -> bool | None:
@@ -250,7 +250,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         found = look()
     except LookupError as error:
-        print(f"There is no driver to ask: {error}.", file=sys.stderr)
+        print(f"No driver answers: {error}.", file=sys.stderr)
         return 2
     print(f"driver {found.driver}, {len(found.gpus)} GPUs and slices")
     for it in found.assumptions:

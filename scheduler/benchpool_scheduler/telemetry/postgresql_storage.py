@@ -86,7 +86,7 @@ class PostgreSql:
                 connection.execute(sa.text(f"ALTER SCHEMA {SCHEMA} RENAME TO {ASIDE}"))
         finally:
             engine.dispose()
-        return f"It is the schema {ASIDE} now"
+        return f"It was renamed to the schema {ASIDE}"
 
     def size(self) -> int:
         """Return the size of tables and indexes in bytes, 0 before ``connect``."""
@@ -104,14 +104,14 @@ def _checked(url: str) -> URL:
     except ArgumentError as error:
         # The message leaves out the URL: it may contain a password.
         raise InvalidInput(
-            "The address of the telemetry database cannot be read; it is written "
+            "The address of the telemetry database is invalid. Write "
             f"{DRIVER}://USER:PASSWORD@HOST/DATABASE.",
             field=field,
         ) from error
     if found.drivername != DRIVER:
         raise InvalidInput(
-            f"The address of the telemetry database begins with {found.drivername}://; only "
-            f"{DRIVER}:// can be used. Without an address a file in the state folder is used.",
+            f"The address of the telemetry database begins with {found.drivername}://, but only "
+            f"{DRIVER}:// is supported. Without an address, a file in the state folder is used.",
             field=field,
         )
     try:

@@ -57,8 +57,9 @@ class Recorder:
         except (SQLAlchemyError, OSError) as error:
             reason = getattr(error, "orig", None) or error
             self._failed = (
-                f"What GPUs do cannot be written to {self.database.place} ({reason}). It is kept "
-                "in memory for some hours and tried again every minute; jobs are not touched by it."
+                f"GPU measurements cannot be written to {self.database.place} ({reason}). They "
+                "are kept in memory for some hours, and the write is retried every minute. Jobs "
+                "are not affected."
             )
             log.warning("%s", self._failed)
             return

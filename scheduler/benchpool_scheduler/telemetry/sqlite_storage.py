@@ -74,7 +74,7 @@ class SqliteFile:
         self._remove_logs()
         if self.file.exists():
             os.replace(self.file, aside)
-        return f"It lies as {aside.name} beside"
+        return f"It was renamed to {aside.name} beside"
 
     def size(self) -> int:
         """Return the size of the file, its log and its index in bytes."""

@@ -42,7 +42,9 @@ class UnknownLayout(DatabaseError):
     """Tables with the layout of another release of benchpool."""
 
     def __init__(self, found: object) -> None:
-        super().__init__("", None, Exception(f"layout {found}, this release knows {schema.LAYOUT}"))
+        super().__init__(
+            "", None, Exception(f"layout {found}, but this release supports {schema.LAYOUT}")
+        )
 
 
 def is_passing(error: DatabaseError) -> bool:

@@ -61,7 +61,7 @@ def enter(worker: EnteredWorker, groups: list[str]) -> None:
         os.setresgid(worker.gid, worker.gid, worker.gid)
         os.setresuid(worker.uid, worker.uid, worker.uid)
     if worker.no_new_privileges and libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "its privileges cannot be taken on")
+        raise OSError(ctypes.get_errno(), "its privileges cannot be assumed")
 
 
 def main(arguments: list[str]) -> None:

@@ -42,4 +42,4 @@ def _leader_of(supervisor: int) -> tuple[int, int]:
         fields = process_identity.stat_fields(pid)
         if fields is not None and os.getsid(pid) == pid:
             return pid, ticks
-    raise ProcessLookupError(3, "the worker's command does not run")
+    raise ProcessLookupError(3, "the worker's command is not running")

@@ -9,7 +9,7 @@ BOUNDS = {"memory": "memory", "cpu": "processor", "pids": "number of processes"}
 
 CGROUPS = (
     "Start it as root, or by `benchpool up --install`, with systemd 254 or newer, or in a "
-    "container that has a cgroup of its own to write to."
+    "container with its own writable cgroup."
 )
 """Remedy for limits that the kernel does not allow us to set."""
 
@@ -23,16 +23,18 @@ def look(process: int | None) -> list[Finding]:
 def _processes(found: probe.Report) -> Finding:
     if found.group:
         text = (
-            "workers are ended through an own cgroup, their process tree and a sweep for their tag."
+            "workers are stopped through their own cgroup, their process tree and a search for "
+            "their tag."
         )
         return Finding("Processes", "ok", f"cgroups: {found.tree}; {text}")
     return Finding(
         "Processes",
         "degraded",
-        f"cgroups: {found.tree}; no own cgroup can be made; workers are killed through their "
-        "process tree, which their supervisors note twice a second, and a sweep for their tag.",
+        f"cgroups: {found.tree}; benchpool cannot create a cgroup. Workers are killed through "
+        "their process tree, which their supervisors record twice a second, and a search for "
+        "their tag.",
         "A child of a job that clears its environment within half a second before its supervisor "
-        "is killed could be left behind; run as root or below a delegated cgroup to rule that out.",
+        "is killed can be left running. Run as root or below a delegated cgroup to prevent that.",
     )
 
 
@@ -42,15 +44,15 @@ def _bounds(found: probe.Report) -> Finding:
         return Finding(
             "Limits",
             "ok",
-            "Unless their sandbox is off: jobs that ask for memory and processor cores get no more "
-            "than that, nor do notebook servers with --server-memory and --server-cpus, and none "
-            "may fill the machine with processes.",
+            "Unless their sandbox is off: the memory and processor cores of a job are limited to "
+            "its request, those of notebook servers to --server-memory and --server-cpus. The "
+            "number of processes is limited as well.",
         )
     return Finding(
         "Limits",
         "degraded",
-        f"Nothing bounds {', '.join(lacking)} of jobs and notebook servers: what they ask for is "
-        "counted, and not held.",
+        f"No limit on {', '.join(lacking)} of jobs and notebook servers: requests are counted, "
+        "but not enforced.",
         CGROUPS,
     )
 
@@ -60,14 +62,15 @@ def _devices(found: probe.Report) -> Finding:
         return Finding(
             "Devices",
             "ok",
-            "Unless their sandbox is off: jobs and notebook servers cannot open GPUs of others.",
+            "Unless their sandbox is off: jobs and notebook servers cannot open GPUs of other "
+            "jobs and servers.",
         )
     return Finding(
         "Devices",
         "degraded",
-        "Jobs and notebook servers can open GPUs that they were not given: CUDA_VISIBLE_DEVICES "
-        "alone keeps them from those.",
-        "Start it as root: only root may have the kernel deny devices.",
+        "Jobs and notebook servers can open GPUs that they do not hold: only CUDA_VISIBLE_DEVICES "
+        "hides those GPUs.",
+        "Start it as root: only root can make the kernel deny devices.",
     )
 
 
@@ -80,7 +83,7 @@ def _private(found: probe.Report) -> Finding:
             "(no_new_privs fails).",
             "Use Linux 3.5 or newer.",
         )
-    rights = "Unless their sandbox is off: jobs get no rights by setuid programs"
+    rights = "Unless their sandbox is off: jobs gain no rights from setuid programs"
     if found.private >= {"tmp", "processes"}:
         return Finding(
             "Separation",
@@ -94,12 +97,13 @@ def _private(found: probe.Report) -> Finding:
             "degraded",
             f"{rights}; they see the processes of all accounts. With --sandbox full each has a "
             "/tmp of its own, with --server-sandbox full each notebook server.",  # noqa: S108
-            "Start it as root with --auth pam, on Linux 5.8 or newer, to hide those of others.",
+            "Start it as root with --auth pam, on Linux 5.8 or newer, to hide the processes of "
+            "other accounts.",
         )
     return Finding(
         "Separation",
         "degraded",
         f"{rights}; they share /tmp and see the processes of all accounts.",
-        "Start it as root with --auth pam, or let this account make user namespaces "
-        "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
+        "Start it as root with --auth pam, or let this account create user namespaces (sysctl "
+        "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns).",
     )

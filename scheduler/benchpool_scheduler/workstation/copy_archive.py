@@ -71,16 +71,16 @@ def unpack(copy: str, folder: Path, is_known: Callable[[str], bool]) -> None:
             kept.members = []  # not needed again, and a million members take a gigabyte
             members += 1
             if members > MOST_MEMBERS:
-                raise _too_large(f"{named} has more than {MOST_MEMBERS} members", MOST_MEMBERS)
+                raise _too_large(f"{named} has more than {MOST_MEMBERS} entries", MOST_MEMBERS)
             content = tar.extractfile(member) if member.isreg() and is_known(member.name) else None
             if content is None:
                 continue
             total += member.size
             if total > room:
                 raise _too_large(
-                    f"{named} holds more than the {data_size(max(room, 0))} that the disk of "
-                    f"{folder.parent} has free beside {data_size(KEPT_FREE)}, at its member "
-                    f"{member.name}",
+                    f"{named} needs more than the {data_size(max(room, 0))} that the disk of "
+                    f"{folder.parent} has free beyond a reserve of {data_size(KEPT_FREE)}, at "
+                    f"entry {member.name}",
                     max(room, 0),
                 )
             with _written(named, member.name, folder):
@@ -132,7 +132,8 @@ class _BoundedReader:
         """Return the next bytes. Errors: InvalidInput when they exceed a limit."""
         if size > MOST_HEADER:
             raise _too_large(
-                f"{self._copy} has a header of {size} bytes; {MOST_HEADER} are allowed", MOST_HEADER
+                f"{self._copy} has a header of {size} bytes; the limit is {MOST_HEADER}",
+                MOST_HEADER,
             )
         piece = self._content.read(size)
         self._check(self._content.tell())
@@ -150,7 +151,7 @@ class _BoundedReader:
     def _check(self, place: int) -> None:
         if place > self._most:
             raise _too_large(
-                f"{self._copy} unpacks to more than {data_size(self._most)}, at most "
+                f"{self._copy} unpacks to more than {data_size(self._most)}; the limit is "
                 f"{MOST_GROWTH} times its own size or {data_size(ALWAYS_ALLOWED)}",
                 self._most,
             )
@@ -158,8 +159,8 @@ class _BoundedReader:
 
 def _too_large(what: str, limit: int) -> InvalidInput:
     return InvalidInput(
-        f"{what}: nothing was changed. If it is what `benchpool backup` made, unpack it yourself "
-        "and name the folder.",
+        f"{what}. Nothing was changed. If `benchpool backup` made it, unpack it yourself and name "
+        "the folder.",
         code="copy-too-large",
         field="copy",
         numbers={"limit": limit},
@@ -174,7 +175,7 @@ def _written(copy: str, member: str, folder: Path) -> Iterator[None]:
     except OSError as failed:
         raise InvalidInput(
             f"{member} of {copy} cannot be unpacked on the disk of {folder.parent} "
-            f"({failed.strerror or 'the archive is damaged'}): nothing was changed. Make room "
+            f"({failed.strerror or 'the archive is damaged'}). Nothing was changed. Free space "
             "there, or name another copy.",
             field="copy",
         ) from failed
@@ -194,7 +195,7 @@ def _reported(copy: str) -> Iterator[None]:
 
 def _unreadable(copy: str, why: str) -> InvalidInput:
     return InvalidInput(
-        f"{copy} cannot be read as a copy ({why}): nothing was changed. Name a folder or a tar "
+        f"{copy} cannot be read as a copy ({why}). Nothing was changed. Name a folder or a tar "
         "file that `benchpool backup` made.",
         field="copy",
     )

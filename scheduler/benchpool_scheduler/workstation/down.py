@@ -41,14 +41,14 @@ def run(options: DownOptions) -> int:
         asyncio.run(_clear(folder, running, options, screen))
         if not processes.end(running.pid, running.process, patience_s=END_PATIENCE_S, kill=False):
             raise Refused(
-                f"benchpool (process {running.pid}) does not end within {END_PATIENCE_S:.0f} s: "
-                f"see {folder.hub_log}.",
+                f"benchpool (process {running.pid}) did not stop within {END_PATIENCE_S:.0f} s. "
+                f"See {folder.hub_log}.",
                 code="does-not-end",
             )
     except BenchpoolError as error:
         screen.error(error)
         return error.exit_status if isinstance(error, Unavailable) else 1
-    screen.event("stopped", "benchpool has ended.", state=str(folder.path))
+    screen.event("stopped", "benchpool has stopped.", state=str(folder.path))
     return 0
 
 
@@ -72,9 +72,9 @@ def _end_what_is_left(folder: StateFolder, options: DownOptions, screen: Startup
             code="not-running",
             numbers={"jobs": left.jobs, "servers": left.servers},
         )
-    screen.note(f"{left.text} run on; hub and scheduler are started to end them in good order")
+    screen.note(f"{left.text} are still running; starting hub and scheduler to stop them cleanly")
     asyncio.run(_serve_and_clear(folder, options, screen))
-    screen.event("stopped", "benchpool has ended.", state=str(folder.path))
+    screen.event("stopped", "benchpool has stopped.", state=str(folder.path))
     return 0
 
 
@@ -83,8 +83,8 @@ def _what_is_left(folder: StateFolder, left: LeftRunning) -> str:
         return f"Start it with {hints.command('up', folder.path, os.environ)}."
     how = hints.command(END_ALL, folder.path, os.environ)
     return (
-        f"{left.text} of it run on: {how} ends them, and "
-        f"{hints.command('up', folder.path, os.environ)} finds them again."
+        f"{left.text} of it are still running: {how} stops them, and "
+        f"{hints.command('up', folder.path, os.environ)} manages them again."
     )
 
 
@@ -131,7 +131,7 @@ async def _stop_services(client: AsyncClient, screen: StartupScreen) -> None:
     for name in names:
         await client.stop_service(name, REASON)
     if names:
-        text = f"{count(len(names), 'service')} stopped; benchpool wake-service NAME begins one"
+        text = f"{count(len(names), 'service')} stopped; `benchpool wake-service NAME` starts one"
         screen.event("services", f"{text} again: {', '.join(names)}.", services=names)
 
 
@@ -170,6 +170,6 @@ def _token(folder: StateFolder) -> str:
         rotate = hints.command("token rotate", folder.path, os.environ)
         raise Unavailable(
             f"The token in {folder.admin_token} cannot be read ({failed.strerror}), and nothing "
-            f"was ended. {rotate} writes a new one.",
+            f"was stopped. {rotate} writes a new one.",
             code="no-token",
         ) from failed

@@ -30,9 +30,9 @@ def check_spelling(path: Path, what: str, field: str) -> None:
     except UnicodeEncodeError as unspelled:
         shown = str(path).encode(errors="backslashreplace").decode()
         raise InvalidInput(
-            f'{what} "{shown}" has characters that are not UTF-8, or that this locale '
-            f"({sys.getfilesystemencoding()}) does not have. Name another path, or set a locale "
-            "such as LC_ALL=C.UTF-8.",
+            f'{what} "{shown}" contains characters that are not UTF-8, or that this locale '
+            f"({sys.getfilesystemencoding()}) does not support. Name another path, or set a "
+            "locale such as LC_ALL=C.UTF-8.",
             field=field,
         ) from unspelled
 

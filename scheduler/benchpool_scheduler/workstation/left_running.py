@@ -89,7 +89,7 @@ async def served(folder: StateFolder, screen: StartupScreen) -> AsyncIterator[Ru
     """
     known, facts = ports.kept(folder), files.read_json(folder.facts, _Facts)
     if known is None or facts is None:
-        raise Unavailable(f"Nothing was started from {folder.path}.", code="not-running")
+        raise Unavailable(f"benchpool was never started from {folder.path}.", code="not-running")
     hub_api = f"http://{LOOPBACK}:{known.hub}/hub/api"
     scheduler = f"http://{LOOPBACK}:{known.scheduler}/services/benchpool/api/v1"
     start = facts.headers.get(START_HEADER, "")

@@ -47,7 +47,8 @@ def for_running(state: Path, user: str | None = None) -> str:
     name = account() if user is None else user
     if not _NAME.fullmatch(name):
         raise InvalidInput(
-            f"{name[:70]!r} is no user name: use small letters, digits and _ . @ -, at most 64.",
+            f"{name[:70]!r} is not a user name: use lowercase letters, digits and _ . @ -, at "
+            "most 64.",
             field="user",
         )
     folder = states.at(state)

@@ -150,13 +150,13 @@ def check(options: UpOptions) -> None:
     _check_proxies(options)
     if options.backups < 0:
         raise InvalidInput(
-            f"--backups is {options.backups}: give how many daily copies are kept, 0 for none.",
+            f"--backups is {options.backups}: give the number of daily copies to keep, 0 for none.",
             field="backups",
         )
     if options.config is not None and not options.config.is_file():
         raise InvalidInput(
-            f"--config names {options.config}, which is no file: write one, or leave the option "
-            "out for a first one.",
+            f"--config names {options.config}, which is not a file: write one, or omit the option "
+            "to create a first one.",
             field="config",
         )
 
@@ -186,14 +186,14 @@ def _check_sandboxes(options: UpOptions) -> None:
         )
     if options.server_memory is not None and not options.server_memory >= LEAST_SERVER_GIB:
         raise InvalidInput(
-            f"--server-memory is {options.server_memory:g}: give GiB from {LEAST_SERVER_GIB:g}; "
-            "JupyterLab itself needs some.",
+            f"--server-memory is {options.server_memory:g}: give at least {LEAST_SERVER_GIB:g} "
+            "GiB, as JupyterLab itself needs memory.",
             field="server-memory",
         )
     if options.server_cpus is not None and not options.server_cpus >= LEAST_SERVER_CPUS:
         raise InvalidInput(
-            f"--server-cpus is {options.server_cpus:g}: give processor cores from "
-            f"{LEAST_SERVER_CPUS:g}.",
+            f"--server-cpus is {options.server_cpus:g}: give at least {LEAST_SERVER_CPUS:g} "
+            "processor cores.",
             field="server-cpus",
         )
 
@@ -202,12 +202,12 @@ def _check_encryption(options: UpOptions) -> None:
     if (options.tls_cert is None) != (options.tls_key is None):
         missing = "--tls-key" if options.tls_key is None else "--tls-cert"
         raise InvalidInput(
-            f"{missing} is missing: a certificate and its key are given together.",
+            f"{missing} is missing: give a certificate and its key together.",
             field=missing.removeprefix("--"),
         )
     if options.tls is not None and options.tls_cert is not None:
         raise InvalidInput(
-            f"--tls {options.tls} and --tls-cert are two certificates: give one of them.",
+            f"--tls {options.tls} and --tls-cert are two certificates: give only one of them.",
             field="tls",
         )
     if options.public_host is not None and not _HOST.fullmatch(options.public_host):
@@ -218,16 +218,16 @@ def _check_encryption(options: UpOptions) -> None:
         )
     if options.subdomains and (options.public_host is None or _is_address(options.public_host)):
         raise InvalidInput(
-            "--subdomains needs a name that others can stand below: add --public-host with one, "
-            "such as gpus.example.org, where also every name below it leads to this machine.",
+            "--subdomains needs a host name whose subdomains lead to this machine too: add "
+            "--public-host with one, such as gpus.example.org.",
             field="subdomains",
         )
     loopback = ipaddress.ip_address(options.bind).is_loopback
     if not (loopback or options.encrypted or options.insecure):
         raise InvalidInput(
-            f"--bind {options.bind} without encryption lets everybody on the way read passwords "
-            "and notebooks: add --tls self-signed, or --tls-cert and --tls-key, or --insecure "
-            "where that is wanted.",
+            f"--bind {options.bind} without encryption exposes passwords and notebooks to the "
+            "network: add --tls self-signed, or --tls-cert and --tls-key, or --insecure to allow "
+            "it.",
             field="bind",
         )
 

@@ -20,7 +20,7 @@ from benchpool_scheduler.runtime.local.parking.trial import Trial, TrialFailed
 from benchpool_scheduler.store import whole_files
 from benchpool_scheduler.workstation.finding import Finding
 
-REMEDY = "Nothing else is the worse for it: parking stays off on this machine."
+REMEDY = "Parking stays off on this machine. Nothing else is affected."
 
 
 def look(state: Path) -> Finding:
@@ -55,7 +55,9 @@ def attempt(state: Path, driver: CheckpointDriver, gpus: GpuFacts) -> Finding:
     except TrialFailed as failed:
         return Finding("Parking", "degraded", f"The trial failed: {failed}.", REMEDY)
     except OSError as error:
-        text = f"The trial succeeded and cannot be kept in {state} ({error.strerror})."
+        text = (
+            f"The trial succeeded, but its result cannot be stored in {state} ({error.strerror})."
+        )
         return Finding("Parking", "degraded", text, "Make the folder writable and try again.")
     return finding(_facts(driver, gpus, done), done)
 

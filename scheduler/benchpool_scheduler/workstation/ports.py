@@ -122,7 +122,7 @@ def _named(port: int, address: str) -> _Hold:
         return _Hold(port, address)
     except OSError as failed:
         raise InvalidInput(
-            f"Port {port} on {address} cannot be used ({failed.strerror}). Name another with "
+            f"Port {port} on {address} cannot be used ({failed.strerror}). Choose another with "
             "--port, or any free one with --port 0.",
             field="port",
             numbers={"port": port},
@@ -138,7 +138,7 @@ def _preferred(port: int, address: str, taken: Collection[int]) -> _Hold:
         except OSError as failed:
             if failed.errno == errno.EADDRNOTAVAIL:
                 raise InvalidInput(
-                    f"{address} is not an address of this machine. Name another with --bind.",
+                    f"{address} is not an address of this machine. Choose another with --bind.",
                     field="bind",
                 ) from failed
     return _Hold(0, address)

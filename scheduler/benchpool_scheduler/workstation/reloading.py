@@ -68,18 +68,18 @@ class Reloading:
         except Exception as fault:
             told = _told(fault, file)
             self._screen.event(refused, told.message, **told.as_json())
-            log.exception("reading the configuration again failed")
+            log.exception("reload of the settings failed")
 
     async def _configuration(self) -> None:
         change = await self._apply()
-        said = "; ".join(change.changes) or "nothing changes"
+        said = "; ".join(change.changes) or "no changes"
         self._screen.event(DONE, f"Configuration: {said}", changes=change.changes)
 
     async def _notifications(self) -> None:
         async with AsyncClient(await self._credentials()) as client:
             site = await client.reload_notifications()
         if site.changed:
-            said = ", ".join(site.kinds) or "users are sent nothing"
+            said = ", ".join(site.kinds) or "nothing is sent to users"
             self._screen.event(TOLD, f"Notifications: {said}", kinds=site.kinds)
 
     async def _apply(self) -> ConfigurationChange:
@@ -104,27 +104,27 @@ def _read(file: Path, error: Callable[[Path, str], BenchpoolError]) -> str:
     except OSError as failed:
         raise error(file, failed.strerror or str(failed)) from failed
     except UnicodeDecodeError as failed:
-        raise error(file, "it is no UTF-8 text") from failed
+        raise error(file, "it is not UTF-8 text") from failed
 
 
 def _unreadable(file: Path, why: str) -> BenchpoolError:
     return InvalidInput(
-        f"{file} cannot be read ({why}); the configuration that was in force before stays.",
+        f"{file} cannot be read ({why}); the previous configuration stays in force.",
         field="config",
     )
 
 
 def _without_token(file: Path, why: str) -> BenchpoolError:
     return Unavailable(
-        f"{file}, with the administrator's token, cannot be read ({why}); the configuration that "
-        "was in force before stays. `benchpool token rotate` writes a new one.",
+        f"{file}, with the administrator's token, cannot be read ({why}); the previous "
+        "configuration stays in force. `benchpool token rotate` writes a new one.",
         code="admin-token",
     )
 
 
 def _told(fault: Exception, file: Path) -> BenchpoolError:
     return ServerFault(
-        f"A fault of benchpool ({type(fault).__name__}: {fault}): whether {file} is in force now "
-        "is not known. `benchpool config log` says what is in force of the configuration, "
-        "`benchpool notifications` of notifications."
+        f"Internal error of benchpool ({type(fault).__name__}: {fault}). It is unknown whether "
+        f"{file} is in force now. `benchpool config log` shows the configuration in force, "
+        "`benchpool notifications` the notification settings."
     )

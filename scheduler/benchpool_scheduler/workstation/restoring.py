@@ -65,7 +65,7 @@ def take(made: BackupMade, target: str) -> None:
         folder = Path(target).expanduser()
         if folder.exists() and any(folder.iterdir()):
             raise InvalidInput(
-                f"{folder} is not empty: name a folder that is, or a new one.", field="to"
+                f"{folder} is not empty: name an empty folder, or a new one.", field="to"
             )
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name in sorted(made.files):
@@ -74,8 +74,8 @@ def take(made: BackupMade, target: str) -> None:
             (folder / name).chmod(0o600)
     except OSError as failed:
         raise Unavailable(
-            f"The copy could not be put into {target} ({failed}); it lies in {source} until the "
-            "next one is asked for.",
+            f"The copy could not be written to {target} ({failed}). It stays in {source} until "
+            "the next backup.",
             code="copy-failed",
         ) from failed
 
@@ -93,7 +93,7 @@ def restore(state: Path, copy: str) -> list[str]:
         there = [name for name in FILES if (source / name).is_file()]
         if "pool.sqlite" not in there:
             raise InvalidInput(
-                f"{named} has no pool.sqlite: name a folder or a tar file that `benchpool backup` "
+                f"{named} has no pool.sqlite. Name a folder or a tar file that `benchpool backup` "
                 "made, or one in the folder backups/ of the state folder.",
                 field="copy",
             )
@@ -127,9 +127,9 @@ def _orphans(state: Path) -> list[str]:
     named = ", ".join(f"{one.pid} (job {one.name or one.job})" for one in found[:MOST_NAMED])
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return [
-        f"Still running, of jobs whose folders are gone: {named}{more}. The next start ends what "
-        "belongs to jobs in the copy; end the others yourself, with kill and the number: they hold "
-        "their GPUs."
+        f"Still running, although the folders of their jobs are gone: {named}{more}. The next "
+        "start ends those of jobs in the copy. End the others yourself, with kill and the number: "
+        "they hold their GPUs."
     ]
 
 
@@ -173,14 +173,14 @@ def _check(copy: str, source: Path, there: list[str]) -> None:
         fault = fault_of(source / name) if name in there else None
         if fault is not None:
             raise InvalidInput(
-                f"{name} of {copy} is damaged ({fault}): nothing was changed; name another copy.",
+                f"{name} of {copy} is damaged ({fault}). Nothing was changed. Name another copy.",
                 field="copy",
             )
     version = copies.version_of(source / "pool.sqlite")
     if not copies.is_known(version):
         raise InvalidInput(
             f"pool.sqlite of {copy} has version {version}, which this release of benchpool does "
-            "not know: nothing was changed; install the release that made it, or name another "
+            "not support. Nothing was changed. Install the release that made it, or name another "
             "copy.",
             field="copy",
             numbers={"version": version},
@@ -195,7 +195,7 @@ def _check_configuration(named: str, file: Path) -> None:
     except OSError as failed:
         raise _unfit_configuration(f"{named} cannot be read ({failed.strerror}).") from failed
     except UnicodeDecodeError as wrong:
-        raise _unfit_configuration(f"{named} is no UTF-8 text.") from wrong
+        raise _unfit_configuration(f"{named} is not UTF-8 text.") from wrong
     except InvalidInput as wrong:
         raise _unfit_configuration(wrong.message) from wrong
 
@@ -203,8 +203,7 @@ def _check_configuration(named: str, file: Path) -> None:
 def _unfit_configuration(why: str) -> InvalidInput:
     return InvalidInput(
         f"{why} Nothing was changed. Correct that file in the copy, or remove it there to keep "
-        "the configuration that is in the state folder; unpack a tar file for that and name the "
-        "folder.",
+        "the configuration of the state folder. Unpack a tar file first, and name the folder.",
         code="configuration",
         field="copy",
     )
@@ -239,7 +238,7 @@ def _put(source: Path, target: Path, stamp: str) -> str:
     new.replace(target)
     if target.name == "pool.sqlite":
         hold.release(target)
-    return f"{target} was put back" + (f"; what was there is {aside}." if was else ".")
+    return f"{target} was restored" + (f"; the previous file is {aside}." if was else ".")
 
 
 def _put_trail(copy: Path, trail: Path) -> list[str]:
@@ -247,13 +246,15 @@ def _put_trail(copy: Path, trail: Path) -> list[str]:
     found = audit_copies.put_back(copy, trail)
     said: list[str] = []
     if found.put:
-        said.append(f"{count(found.put, 'file')} of the audit trail put back into {trail}.")
+        said.append(f"{count(found.put, 'file')} of the audit trail restored to {trail}.")
     elif found.left and not found.others:
-        said.append(f"The audit trail in {trail} has all that the copy has, and stays.")
+        said.append(
+            f"The audit trail in {trail} already contains all records of the copy, and stays."
+        )
     if found.others:
         said.append(
             f"{count(found.others, 'file')} of the copy's audit trail {is_are(found.others)} not "
-            f"the beginning of what is in {trail}, which stays: keep the copy."
+            f"the beginning of the trail in {trail}, which stays. Keep the copy."
         )
     return said
 
@@ -264,45 +265,45 @@ def _put_past(copy: Path, past: Path) -> list[str]:
         return []
     added = past_jobs.put_back(copy, past)
     return [
-        f"What {count(added, 'past job')} used put back into {past}."
+        f"The use of {count(added, 'past job')} restored to {past}."
         if added
-        else f"What past jobs used is known in {past} already, and stays."
+        else f"The use of past jobs is already recorded in {past}, and stays."
     ]
 
 
 def _put_curves(copy: Path, curves: Path) -> list[str]:
     """Restore missing curves of jobs and report it."""
     put = curve_files.put_back(copy, curves)
-    return [f"Curves of {count(put, 'job')} put back into {curves}."] if put else []
+    return [f"Curves of {count(put, 'job')} restored to {curves}."] if put else []
 
 
 def _put_schedules(copy: Path, schedules: Path) -> list[str]:
     """Restore missing schedules and report it."""
     put = sweep_files.put_back(copy, schedules)
-    return [f"{count(put, 'schedule')} put back into {schedules}."] if put else []
+    return [f"{count(put, 'schedule')} restored to {schedules}."] if put else []
 
 
 def _put_services(copy: Path, services: Path) -> list[str]:
     """Restore missing services and report it."""
     put = sweep_files.put_back(copy, services)
-    return [f"{count(put, 'service')} put back into {services}."] if put else []
+    return [f"{count(put, 'service')} restored to {services}."] if put else []
 
 
 def _put_sweeps(copy: Path, sweeps: Path) -> list[str]:
     """Restore missing sweeps and report it."""
     put = sweep_files.put_back(copy, sweeps)
-    return [f"{count(put, 'sweep')} put back into {sweeps}."] if put else []
+    return [f"{count(put, 'sweep')} restored to {sweeps}."] if put else []
 
 
 def _put_contents(copy: Path, state: Path) -> list[str]:
     """Restore missing code of jobs and report it."""
     objects = state / content_copies.FOLDER
     found = content_copies.put_back(copy / content_copies.FOLDER, objects)
-    said = [f"{count(found.put, 'uploaded file')} of jobs put back into {objects}."]
+    said = [f"{count(found.put, 'uploaded file')} of jobs restored to {objects}."]
     if found.damaged:
         said.append(
             f"{count(found.damaged, 'uploaded file')} of the copy {is_are(found.damaged)} damaged "
-            "and left out: jobs that need what is missing fail and say so."
+            "and left out. Jobs that need a missing file fail with an error."
         )
     return said if found.put or found.damaged else []
 
@@ -322,25 +323,25 @@ def summary(files: Collection[str]) -> str:
 def _put_versions(copy: Path, versions: Path) -> list[str]:
     """Restore missing versions of the configuration and report it."""
     put = configuration_versions.copy_into(copy, versions)
-    said = f"{count(put, 'version')} of the configuration put back into {versions}."
+    said = f"{count(put, 'version')} of the configuration restored to {versions}."
     return [said] if put else []
 
 
 def _put_wishes(copy: Path, file: Path) -> list[str]:
     """Restore missing access requests and report it."""
     put = access_requests.put_back(copy, file)
-    said = f"{count(put, 'request')} to belong to a project put back into {file}."
+    said = f"{count(put, 'request')} to join a project restored to {file}."
     return [said] if put else []
 
 
 def _put_subscriptions(copy: Path, folder: Path) -> list[str]:
     """Restore notification subscriptions of users without any, and report it."""
     put = subscription_files.put_back(copy, folder)
-    said = f"Notifications of {count(put, 'user')} put back into {folder}."
+    said = f"Notification settings of {count(put, 'user')} restored to {folder}."
     return [said] if put else []
 
 
 def _put_site(copy: Path, file: Path) -> list[str]:
     """Restore the site's notification settings if they are missing, and report it."""
     put = subscription_files.put_site_back(copy, file)
-    return [f"{file} was put back."] if put else []
+    return [f"{file} was restored."] if put else []

@@ -20,8 +20,8 @@ Ready = Mapping[str, Any]
 
 
 END_ALL = "down --jobs cancel --servers stop"
-_MORE_ADMINS = "others are made on the Hub's page Admin"
-_SHARED = "(all share this account's files; --auth pam keeps people apart)"
+_MORE_ADMINS = "add others on the Hub's page Admin"
+_SHARED = "(all users share this account's files; --auth pam separates them)"
 
 
 class StartupScreen(Protocol):
@@ -77,23 +77,24 @@ class TextScreen:
             ("GPUs", gpus_in_words(ready["gpus"])),
             ("Self-test", self_test_in_words(ready["self_test"])),
             ("State", ready["state"]),
-            ("Settings", f"{extra['configuration-file']} (pool and people)"),
+            ("Settings", f"{extra['configuration-file']} (pool and users)"),
             ("Admin", f"{extra['administrator']}, by the link below; {_MORE_ADMINS}"),
             ("Ready in", f"{ready['seconds']:.1f} s"),
             ("Open", ready["url"]),
             *_certificate_rows(extra),
             *_password_rows(extra),
-            ("Log in", f"{ready['login_url']}\n{'':12}(works once; {link} makes more)"),
+            ("Log in", f"{ready['login_url']}\n{'':12}(works once; {link} creates more)"),
         ]
         body = "\n".join(f"  {name:<10}{text}" for name, text in rows)
         found = (
             ""
             if hints.is_usual(state, os.environ)
-            else f"\nIn another terminal {hints.export(state)} lets all commands find it."
+            else f"\nIn another terminal {hints.export(state)} makes all commands use it."
         )
         _print(
-            f"\nbenchpool {__version__} runs.\n\n{body}\n{found}\nCtrl-C stops the hub; jobs and "
-            f"notebook servers run on: {hints.command(END_ALL, state, os.environ)} ends them."
+            f"\nbenchpool {__version__} runs.\n\n{body}\n{found}\nCtrl-C stops the hub. Jobs and "
+            f"notebook servers keep running: {hints.command(END_ALL, state, os.environ)} stops "
+            "them."
         )
 
     def event(self, name: str, text: str, **fields: object) -> None:
@@ -117,8 +118,8 @@ def _password_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:
 def _certificate_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:
     if "certificate-fingerprint" not in extra:
         return []
-    made = "made here; browsers warn once. Compare its SHA-256 there with"
-    file = f"Programs elsewhere trust it by SSL_CERT_FILE: {extra['certificate-file']}"
+    made = "created here; browsers warn once. Compare its SHA-256 there with"
+    file = f"Programs on other machines trust it with SSL_CERT_FILE: {extra['certificate-file']}"
     fingerprint = extra["certificate-fingerprint"]
     lines = [made, fingerprint[:47], fingerprint[48:], file]
     return [("TLS", f"\n{'':12}".join(lines))]
@@ -128,14 +129,14 @@ def gpus_in_words(gpus: list[Mapping[str, Any]]) -> str:
     """Return the GPUs of a ready line in words; simulated ones are marked.
 
     >>> gpus_in_words([{"uuid": "a", "model": "A100", "simulated": True}] * 2)
-    '2 simulated A100: they are counted and shared out, and compute nothing'
+    '2 simulated A100: they are counted and allocated, but compute nothing'
     >>> gpus_in_words([{"uuid": "a", "model": "V100", "simulated": False}])
     '1 V100'
     """
     counts = Counter((gpu["model"], gpu["simulated"]) for gpu in gpus)
     words = [f"{n} {'simulated ' if fake else ''}{model}" for (model, fake), n in counts.items()]
     fake = any(gpu["simulated"] for gpu in gpus)
-    note = ": they are counted and shared out, and compute nothing" if fake else ""
+    note = ": they are counted and allocated, but compute nothing" if fake else ""
     return (", ".join(words) or "none") + note
 
 

@@ -138,8 +138,8 @@ def prepare(path: Path, *, passable: bool = False) -> StateFolder:
         info = folder.path.stat()
         if info.st_uid != os.geteuid():
             raise InvalidInput(
-                f"The state folder {folder.path} belongs to another account: name one of your own "
-                "with --state.",
+                f"The state folder {folder.path} belongs to another account: choose your own with "
+                "--state.",
                 field="state",
             )
         folder.path.chmod(0o711 if passable else 0o700)
@@ -148,15 +148,15 @@ def prepare(path: Path, *, passable: bool = False) -> StateFolder:
         (folder.path / "jobs").chmod(0o711 if passable else 0o700)
     except OSError as failed:
         raise InvalidInput(
-            f"The state folder {folder.path} cannot be used ({failed.strerror}): name another "
+            f"The state folder {folder.path} cannot be used ({failed.strerror}): choose another "
             "with --state.",
             field="state",
         ) from failed
     closed = closed_to_others(folder.path / "jobs") if passable else None
     if closed is not None:
         raise InvalidInput(
-            f"The jobs of other accounts cannot get through {closed} to the state folder "
-            f"{folder.path}: choose one such as /var/lib/benchpool with --state.",
+            f"Jobs of other accounts have no access through {closed} to the state folder "
+            f"{folder.path}: choose a folder such as /var/lib/benchpool with --state.",
             field="state",
         )
     return folder
@@ -192,8 +192,8 @@ def alone(folder: StateFolder) -> Iterator[int]:
                 if other is None and (holder := _holder(lock.fileno())):
                     how = f"`kill {holder}`"  # the file for `down` is missing or damaged
                 raise Unavailable(
-                    f"benchpool already runs from {folder.path}{where}: end it with {how}, or "
-                    "start a second one with another --state.",
+                    f"benchpool is already running from {folder.path}{where}. Stop it with {how}, "
+                    "or start a second one with another --state.",
                     code="already-running",
                 )
             time.sleep(POLL_S)
@@ -225,7 +225,7 @@ def find_running(folder: StateFolder) -> RunningInstance:
     running = files.read_json(folder.running, RunningInstance)
     if running is None or identity(running.pid) != running.process:
         raise Unavailable(
-            f"No benchpool runs from {folder.path}: start it with "
+            f"No benchpool runs from {folder.path}. Start it with "
             f"{hints.command('up', folder.path, os.environ)}.",
             code="not-running",
         )

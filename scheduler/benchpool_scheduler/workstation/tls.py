@@ -60,9 +60,8 @@ def find(options: UpOptions, folder: Path, now: datetime.datetime) -> Certificat
         given = _given(options.tls_cert.absolute(), options.tls_key.absolute(), now)
         if options.subdomains and f"*.{options.public_host}" not in _names_of(given.cert):
             raise InvalidInput(
-                f"The certificate {given.cert} does not hold for *.{options.public_host}, where "
-                "--subdomains puts the users' servers: give one that does, or leave --subdomains "
-                "out.",
+                f"The certificate {given.cert} is not valid for *.{options.public_host}, where "
+                "--subdomains puts the users' servers: give one that is, or omit --subdomains.",
                 field="tls-cert",
             )
         return given
@@ -99,7 +98,7 @@ def warning(certificate: Certificate, now: datetime.datetime) -> str | None:
     >>> at = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     >>> one = Certificate(Path("c.pem"), Path("k.pem"), "AB", at, self_signed=False)
     >>> warning(one, at - datetime.timedelta(days=3, hours=1))
-    'The certificate c.pem ends in 3 days (2026-01-01): put a new one there and restart.'
+    'The certificate c.pem expires in 3 days (2026-01-01). Replace it and restart.'
     >>> warning(one, at - datetime.timedelta(days=60)) is None
     True
     """
@@ -108,8 +107,8 @@ def warning(certificate: Certificate, now: datetime.datetime) -> str | None:
         return None
     days = "today" if left.days < 1 else f"in {count(left.days, 'day')}"
     return (
-        f"The certificate {certificate.cert} ends {days} ({certificate.ends:%Y-%m-%d}): put a new "
-        "one there and restart."
+        f"The certificate {certificate.cert} expires {days} ({certificate.ends:%Y-%m-%d}). "
+        "Replace it and restart."
     )
 
 
@@ -119,22 +118,22 @@ def _given(cert: Path, key: Path, now: datetime.datetime) -> Certificate:
             path.read_bytes()
         except OSError as failed:
             raise InvalidInput(
-                f"{option} {path} cannot be read ({failed.strerror}): name a file in PEM form "
-                "that this account may read.",
+                f"{option} {path} cannot be read ({failed.strerror}): name a PEM file that this "
+                "account may read.",
                 field=option.removeprefix("--"),
             ) from failed
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=_no_password)
     except ssl.SSLError as bad:
         raise InvalidInput(
-            f"--tls-cert {cert} and --tls-key {key} cannot be used ({bad.reason or 'no PEM'}): "
-            "give a certificate in PEM form and the key that belongs to it, without a password.",
+            f"--tls-cert {cert} and --tls-key {key} cannot be used ({bad.reason or 'not PEM'}): "
+            "give a PEM certificate and its key, without a password.",
             field="tls-cert",
         ) from bad
     found = _read(cert, key, self_signed=False)
     if found.ends <= now:
         raise InvalidInput(
-            f"The certificate {cert} ended on {found.ends:%Y-%m-%d}: give a newer one with "
+            f"The certificate {cert} expired on {found.ends:%Y-%m-%d}. Give a newer one with "
             "--tls-cert.",
             field="tls-cert",
         )

@@ -51,12 +51,12 @@ class Unit:
         """Return the next commands for the user, each with its purpose."""
         lines = [
             f"{self.systemctl} daemon-reload",
-            f"{self.systemctl} enable --now {NAME}   # start it now, and after each restart",
+            f"{self.systemctl} enable --now {NAME}   # start it now, and at each boot",
         ]
         if self.kind == "user":
-            lines.append("loginctl enable-linger   # also while you are not logged in")
+            lines.append("loginctl enable-linger   # keep it running while you are logged out")
         journal = "journalctl" if self.kind == "system" else "journalctl --user"
-        return *lines, f"{journal} -u {NAME} -f   # what it says"
+        return *lines, f"{journal} -u {NAME} -f   # its log"
 
 
 def unit(kind: Kind, options: UpOptions, environ: Mapping[str, str]) -> Unit:
@@ -78,7 +78,7 @@ def install(unit: Unit) -> None:
         unit.path.parent.mkdir(parents=True, exist_ok=True)
         unit.path.write_text(unit.text)
     except OSError as failed:
-        way = "use --install user" if unit.kind == "system" else "choose XDG_CONFIG_HOME"
+        way = "use --install user" if unit.kind == "system" else "set XDG_CONFIG_HOME"
         raise Unavailable(
             f"{unit.path} cannot be written ({failed.strerror}): {way}, or run it with sudo.",
             code="unit-not-written",
@@ -167,7 +167,7 @@ Environment={quoted(f"PATH={path}")}
 Environment=PYTHONUNBUFFERED=1
 Restart=always
 RestartSec={RESTART_S}
-# The first start reads all jobs and says how far it is; it has no clock.
+# The first start reads all jobs and reports its progress; it has no timeout.
 TimeoutStartSec=infinity
 TimeoutStopSec={STOP_S}
 WatchdogSec={WATCHDOG_S}

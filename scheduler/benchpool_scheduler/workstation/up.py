@@ -79,8 +79,9 @@ def _check_python(options: UpOptions) -> None:
     closed = states.closed_to_others(Path(sys.executable)) if options.auth == "pam" else None
     if closed is not None:
         raise InvalidInput(
-            f"--auth pam starts servers as other accounts, which cannot enter {closed}, where this "
-            "Python is: install benchpool into a folder that everybody may read, such as /opt.",
+            f"--auth pam starts servers as other accounts, which cannot enter {closed}, where "
+            "this Python is: install benchpool into a folder that all users may read, such as "
+            "/opt.",
             field="auth",
         )
 
@@ -113,7 +114,7 @@ class Workstation:
             for _ in range(PORT_TRIES - 1):
                 with contextlib.suppress(PortLost):
                     return await self._serve(settings, known)
-                self._screen.note("Another program took a port meanwhile. Choosing another")
+                self._screen.note("Another program took a port in the meantime. Choosing another")
             return await self._serve(settings, known)
         finally:
             self._manager.ending()
@@ -191,7 +192,7 @@ class Workstation:
     def _find_proxy(self) -> proxy.Proxy:
         found = proxy.find(os.environ)
         if found is None:
-            self._screen.note("Installing the Hub's proxy with npm, once")
+            self._screen.note("Installing the Hub's proxy with npm (only once)")
             found = proxy.install(os.environ)
         return found
 
@@ -325,7 +326,7 @@ class Workstation:
         if jobs or servers:
             text = (
                 f"Stopping the hub. {count(jobs, 'job')} and {count(servers, 'notebook server')} "
-                f"run on; {hints.command('up', self._folder.path, os.environ)} finds them again, "
-                f"{hints.command(END_ALL, self._folder.path, os.environ)} ends them."
+                f"keep running: {hints.command('up', self._folder.path, os.environ)} manages them "
+                f"again, {hints.command(END_ALL, self._folder.path, os.environ)} stops them."
             )
         self._screen.event("stopping", text, jobs=jobs, servers=servers)

@@ -71,7 +71,7 @@ def test_changed_area_shows_both_sides() -> None:
         ("package", "my-lib", "0.1 from https://host/lib@abc", "0.1"),
         ("package", "torch", "2.6.0", "2.7.0"),
         ("commit", "commit", "c" * 12, "d" * 12),
-        ("commit", "changes that are not committed", "none", "2 lines"),
+        ("commit", "uncommitted changes", "none", "2 lines"),
         ("module", "helper.py", "1" * 12, "9" * 12),
         ("data", "train.csv", "3" * 12, None),
         ("seed", "random.seed #2", "2", "7"),

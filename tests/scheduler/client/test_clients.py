@@ -121,7 +121,7 @@ def test_remote_service_error_does_not_advise_benchpool_up() -> None:
 
 
 def test_proxy_error_has_advice_for_its_status() -> None:
-    for status, kind, advice in ((413, TooLarge, "send less."), (429, TooMany, "in a minute.")):
+    for status, kind, advice in ((413, TooLarge, "Send less."), (429, TooMany, "in a minute.")):
         refused = answers.error(status, {}, b"<html>", "https://gpu.example.org")
         assert isinstance(refused, kind)
         assert refused.message.endswith(advice)
@@ -232,7 +232,7 @@ def test_hub_answer_in_place_of_pool_is_unavailable(
     """A restarted proxy sends requests for the pool to the Hub."""
     found = answers.error(status, headers, body, "http://pool")
     assert isinstance(found, Unavailable)
-    assert found.message.startswith("The pool is away: the Hub or a proxy answers at http://pool")
+    assert found.message.startswith("The pool is down: the Hub or a proxy answers at http://pool")
     elsewhere = answers.error(302, {"Location": "https://login.example.org"}, b"", "http://pool")
     assert isinstance(elsewhere, NotAuthenticated)
 

@@ -65,7 +65,7 @@ def test_damaged_file_is_reported(tmp_path: Path) -> None:
 def test_explicit_token_replaces_unreadable_token(tmp_path: Path) -> None:
     state = running(tmp_path / "s")
     (state / "admin-token").unlink()
-    with pytest.raises(NotAuthenticated, match=r"\(No such file .*\): give --url, and --token"):
+    with pytest.raises(NotAuthenticated, match=r"\(No such file .*\)\. Pass --url, and --token"):
         discover({}, state=state)
     assert discover({}, state=state, url=URL, token="own").token == "own"
 

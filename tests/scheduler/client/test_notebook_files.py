@@ -114,7 +114,7 @@ def test_other_encoding_is_rejected_with_conversion_command(
     path = tmp_path / "book of mine.ipynb"
     code = {"cell_type": "code", "id": "a", "metadata": {}, "source": "print('café')"}
     path.write_bytes(json.dumps(of_four(code), ensure_ascii=False).encode("cp1252"))
-    with pytest.raises(InvalidInput, match="is 0xE9, which is no text in UTF-8") as refused:
+    with pytest.raises(InvalidInput, match="is 0xE9, which is not UTF-8 text") as refused:
         notebooks.read(path)
     command = refused.value.message.split("`")[1]
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, check=True)
@@ -126,7 +126,7 @@ def test_missing_or_invalid_notebook_is_distinguished(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file or directory"):
         notebooks.read(tmp_path / "none.ipynb")
     (tmp_path / "book.ipynb").write_text("%%")
-    with pytest.raises(InvalidInput, match="send one that JupyterLab opens"):
+    with pytest.raises(InvalidInput, match="Send one that JupyterLab opens"):
         notebooks.read(tmp_path / "book.ipynb")
 
 

@@ -112,15 +112,15 @@ def test_oversized_metadata_is_rejected_with_largest_entry(tmp_path: Path) -> No
     with pytest.raises(TooLarge) as refused:
         notebooks.read(written(tmp_path, {"plots": large, "title": "a"}))
     assert refused.value.message == (
-        "The metadata of the notebook have 1025 KiB, the limit is 1024 KiB: remove `plots` of the "
+        "The metadata of the notebook have 1025 KiB; the limit is 1024 KiB. Remove `plots` of the "
         "notebook (1025 KiB), in JupyterLab under Property Inspector, Advanced Tools."
     )
     assert refused.value.field == "metadata"
     half = "x" * (MOST_BYTES // 2)
-    with pytest.raises(TooLarge, match=r"remove `state` of cell 2 \(513 KiB\)") as refused:
+    with pytest.raises(TooLarge, match=r"Remove `state` of cell 2 \(513 KiB\)") as refused:
         notebooks.read(written(tmp_path, {"plots": half}, {}, {"state": f"{half}x"}))
     assert (refused.value.field, refused.value.numbers["limit"]) == ("cells", MOST_BYTES)
     small = [{"vscode": "x" * (MOST_BYTES // 40)}] * 40
-    with pytest.raises(TooLarge, match=r"remove `vscode` of 40 cells \(1025 KiB\)"):
+    with pytest.raises(TooLarge, match=r"Remove `vscode` of 40 cells \(1025 KiB\)"):
         notebooks.read(written(tmp_path, {"plots": half}, *small))
     notebooks.read(written(tmp_path, {"widgets": large, "plots": half}, {"execution": large}))

@@ -59,7 +59,7 @@ async def test_memory_overuse_ends_worker_with_reason(
     ended = await listener.ended(launch.worker)
     assert (ended.exit_code, ended.by) == (137, EndedBy.OUT_OF_MEMORY)
     assert ended.text is not None
-    assert ended.text == "it ran out of memory: it needed more than the 0.125 GiB that it asked for"
+    assert ended.text == "it ran out of memory: it needed more than the 0.125 GiB that it requested"
 
 
 @needs("memory")
@@ -94,7 +94,7 @@ async def test_process_limit_stops_forking_worker_with_reason(
     ended = await listener.ended(launch.worker)
     assert ended.exit_code == 1
     assert ended.text is not None
-    assert ended.text.startswith("it had 30 processes and threads, and may not have more")
+    assert ended.text.startswith("it reached its limit of 30 processes and threads")
 
 
 @needs("cpu")

@@ -72,7 +72,7 @@ def test_rule_violation_fails_case(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     status, lines = printed(file(tmp_path, text))
     assert status == 1
     assert lines[0].startswith(
-        "FAIL borrow: pass 1 breaks R1: GPU n0/0 on node n0 would be held by a and b"
+        "FAIL borrow: pass 1 violates R1: GPU n0/0 on node n0 would be held by a and b"
     )
 
 
@@ -87,7 +87,7 @@ def test_case_with_missing_feature_is_skipped(
 @pytest.mark.parametrize("gpus", [1.5, 0.0, 0.1234, -0.5])
 def test_gpu_fraction_is_below_one_in_thousandths(tmp_path: Path, gpus: float) -> None:
     wrong = GOOD.replace("project: joe, gpus: 2", f"project: joe, gpus: {gpus}")
-    with pytest.raises(InvalidInput, match="case borrow, job b must be a whole number, or a part"):
+    with pytest.raises(InvalidInput, match="case borrow, job b must be a whole number, or a share"):
         printed(file(tmp_path, wrong))
 
 
@@ -117,7 +117,7 @@ def test_json_has_fixed_keys(tmp_path: Path) -> None:
 def test_case_is_selected_by_name(tmp_path: Path) -> None:
     path = file(tmp_path, GOOD + "---" + GOOD.replace("case: borrow", "case: other"))
     assert printed(path, case="other")[1][0] == "ok   other"
-    with pytest.raises(InvalidInput, match="holds no case third"):
+    with pytest.raises(InvalidInput, match="contains no case third"):
         printed(path, case="third")
 
 

@@ -87,7 +87,7 @@ def test_static_partitions_lend_nothing(tmp_path: Path) -> None:
 
 
 def test_static_policy_names_job_too_large_for_partition(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"line 2 .* asks for 3 GPUs and the partition"):
+    with pytest.raises(InvalidInput, match=r"line 2 .* requests 3 GPUs, but the partition"):
         played(tmp_path, [(0, 1, 3, "a"), (0, 1, 1, "b")], policy="static")
 
 
@@ -256,7 +256,7 @@ def test_start_estimates_are_compared_with_replay(tmp_path: Path) -> None:
 
 
 def test_estimates_require_guaranteed_policy(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="leave out --estimates or --policy"):
+    with pytest.raises(InvalidInput, match="omit --estimates or --policy"):
         run(options(tmp_path, [(0, 10, 1, "a")], policy="fifo", estimates=True))
 
 

@@ -51,7 +51,7 @@ def test_optional_columns_may_be_empty(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("submit_s,gpus,project\n", "line 1 lacks the column duration_s"),
-        (f"{HEADER},colour\n", "line 1 has the column 'colour'"),
+        (f"{HEADER},colour\n", "line 1 has the unknown column 'colour'"),
         (f"{HEADER},gpus\n", "line 1 has the column gpus twice"),
         (f"{HEADER}\n0,10,1\n", "line 2 has 3 cells, the header 4"),
         (f"{HEADER}\n0,10,1,a\n0,-1,1,a\n", "line 3, column duration_s must be a number from 0"),
@@ -60,7 +60,7 @@ def test_optional_columns_may_be_empty(tmp_path: Path) -> None:
         (f"{HEADER}\n0,1,1.5,a\n", "line 2, column gpus must be a whole number from 1"),
         (f"{HEADER}\n0,1,1,\n", "line 2, column project must be a name"),
         (f"{HEADER},workers\n0,1,8,a,3\n", "column workers must be a divisor of the job's 8 GPUs"),
-        (f"{HEADER}\n", "holds no job"),
+        (f"{HEADER}\n", "has no jobs"),
     ],
 )
 def test_invalid_cell_is_named_by_row_and_column(tmp_path: Path, text: str, said: str) -> None:
@@ -148,9 +148,9 @@ def test_job_larger_than_node_runs_on_several_nodes() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (TraceJob(7, 0, 1, 40, "p"), r"line 7 .* asks for 40 GPUs, and the pool has 32"),
+        (TraceJob(7, 0, 1, 40, "p"), r"line 7 .* requests 40 GPUs, but the pool has 32"),
         (TraceJob(7, 0, 1, 16, "p", workers=1), "1 worker of 16 does not fit"),
-        (TraceJob(7, 0, 1, 31, "p"), "no equal workers"),
+        (TraceJob(7, 0, 1, 31, "p"), "cannot be split into equal workers"),
     ],
 )
 def test_impossible_job_is_named(asked: TraceJob, said: str) -> None:

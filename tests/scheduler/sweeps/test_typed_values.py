@@ -36,16 +36,16 @@ def test_displayed_value_parses_to_same_value(values: SweptValues) -> None:
 @pytest.mark.parametrize(
     ("typed", "refusal"),
     [
-        ("", "No values are named for 'lr'. What may be typed: 1, 2, 4 ·"),
-        (" , ", "No values are named"),
-        ("log:0:1", "begins at 0: on a log scale it must begin above 0"),
-        ("3e-3 … 3e-5 log", "goes from 0.003 to 3e-05: the first must be the smaller"),
-        ("lin:1:1", "the first must be the smaller"),
-        ("9..1", "goes from 9 to 1: the first must be the smaller"),
-        ("0..1000", "'lr' has 1001 values, 1000 is the most"),
-        ("lgo:1e-4:1e-1", "'lgo:1e-4:1e-1' is no range for 'lr'. What may be typed: 1, 2, 4 ·"),
-        ("log:1e-4:1e-1:1", "'lr' names 1 points: from 2 to 1000"),
-        ("int:0.5:3", "is of whole numbers, 0.5 to 3 are none"),
+        ("", "No values are given for 'lr'. Accepted forms: 1, 2, 4 ·"),
+        (" , ", "No values are given"),
+        ("log:0:1", "begins at 0. On a log scale it must begin above 0"),
+        ("3e-3 … 3e-5 log", "goes from 0.003 to 3e-05. The first must be smaller"),
+        ("lin:1:1", "The first must be smaller"),
+        ("9..1", "goes from 9 to 1. The first must be smaller"),
+        ("0..1000", "'lr' has 1001 values; the limit is 1000"),
+        ("lgo:1e-4:1e-1", "'lgo:1e-4:1e-1' is not a range for 'lr'. Accepted forms: 1, 2, 4 ·"),
+        ("log:1e-4:1e-1:1", "'lr' has 1 points. From 2 to 1000"),
+        ("int:0.5:3", "needs whole numbers, not 0.5 and 3"),
     ],
 )
 def test_invalid_value_is_rejected_with_name_and_reason(typed: str, refusal: str) -> None:

@@ -165,9 +165,9 @@ def test_page_of_single_exporter_is_read(exporter: Exporter) -> None:
 @pytest.mark.parametrize(
     ("status", "text", "said"),
     [
-        (503, "", "does not answer"),
-        (200, "<html>", "does not answer"),
-        (200, "up 1\n", "no figures"),
+        (503, "", "does not return metrics"),
+        (200, "<html>", "does not return metrics"),
+        (200, "up 1\n", "no metrics"),
     ],
 )
 def test_invalid_page_is_reported_until_valid(
@@ -184,7 +184,7 @@ def test_invalid_page_is_reported_until_valid(
 def test_unreachable_exporter_is_reported() -> None:
     sampler = DcgmSampler("http://127.0.0.1:9", dict)
     assert sampler.sample(SLOTS, 10.0, {}) == ()
-    assert "does not answer" in str(sampler.problem)
+    assert "does not return metrics" in str(sampler.problem)
     sampler.close()
 
 

@@ -28,20 +28,20 @@ class NoteAdvice:
 def driver_errors(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with GPU driver errors."""
     return NoteAdvice(
-        f"The driver reported {phrases.count(job.measured.xids, 'error')} of its GPUs.",
-        f"Tell those who look after the pool; `benchpool show {job.short_id}` names the machines.",
+        f"The driver reported {phrases.count(job.measured.xids, 'error')} on its GPUs.",
+        f"Report this to an administrator. `benchpool show {job.short_id}` lists the machines.",
     )
 
 
 def gpu_memory_full(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job that failed with full GPU memory."""
-    text = f"It failed, and the memory of a GPU had been full to {_percent(job.gpu_memory)}."
+    text = f"It failed, and the memory of a GPU was {_percent(job.gpu_memory)} full."
     larger = _model(job, above=job.measured.gpu_memory_total_gib)
     if larger is None:
-        return NoteAdvice(text, "If it ran out of memory, let it work on smaller batches.")
+        return NoteAdvice(text, "If it ran out of memory, use smaller batches.")
     return NoteAdvice(
         text,
-        f"If it ran out of memory, take GPUs with more: {larger} has "
+        f"If it ran out of memory, use a GPU with more: {larger} has "
         f"{job.pool.models[larger]:.0f} GiB.",
         _option("gpu_models", larger),
     )
@@ -51,20 +51,20 @@ def memory_full(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with a worker that used all its requested memory."""
     used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
     wanted = ceil(MORE * max(used, asked))
-    text = f"A worker used {used:.1f} GiB of memory, of {asked:g} that it had asked for."
+    text = f"A worker used {used:.1f} GiB of memory; it had requested {asked:g} GiB."
     most = job.pool.memory_gib
     if most is not None and wanted > most:
-        return NoteAdvice(text, f"No machine here has {wanted} GiB: keep less in memory at once.")
+        return NoteAdvice(text, f"No machine here has {wanted} GiB. Keep less data in memory.")
     return NoteAdvice(
-        text, "Ask for more, before it is ended for it.", _option("memory_gib", wanted)
+        text, "Request more: a worker above its memory is ended.", _option("memory_gib", wanted)
     )
 
 
 def never_used(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job that used none of its GPUs."""
     return NoteAdvice(
-        f"{_its_gpus(job)} ran hardly any kernel: busy {_busy(job)}.",
-        "See on your bench whether `torch.cuda.is_available()` is true, and move model and data "
+        f"{_its_gpus(job)} ran almost no kernels: busy {_busy(job)}.",
+        "Check on your bench that `torch.cuda.is_available()` is true, and move model and data "
         "to the GPU.",
     )
 
@@ -78,13 +78,13 @@ def idle_gpus(job: FinishedJob) -> NoteAdvice:
         wanted = told.busy_gpus_of_worker
         return NoteAdvice(
             text,
-            f"Ask for {phrases.count(wanted, 'GPU')}{_each(job)}, or let the code use all.",
+            f"Request {phrases.count(wanted, 'GPU')}{_each(job)}, or make the code use all GPUs.",
             _option("gpus", wanted),
         )
     wanted = told.busy_workers
     return NoteAdvice(
         text,
-        f"Ask for {phrases.count(wanted, 'worker')}, or let the code use all.",
+        f"Request {phrases.count(wanted, 'worker')}, or make the code use all workers.",
         _option("workers", wanted),
     )
 
@@ -94,9 +94,9 @@ def lost_to_pauses(job: FinishedJob) -> NoteAdvice:
     told = job.measured
     part = phrases.percent(told.lost_s / told.held_s)
     return NoteAdvice(
-        f"Pauses for others cost {part} of its GPU time: work not saved yet, and new starts.",
-        "Save more often; a job that fits the guaranteed quota can also be sent so that it is "
-        "never paused for others.",
+        f"Pauses for other jobs cost {part} of its GPU time: unsaved work and restarts.",
+        "Save more often. If the job fits the guaranteed quota, you can also exclude it from "
+        "pauses for other jobs.",
         FLAGS["preemptible"],
     )
 
@@ -105,15 +105,15 @@ def slow_start(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with a long time before the first kernel."""
     return NoteAdvice(
         f"It held {_gpus(job)} for {_time(job.measured.before_s)} before the first kernel ran.",
-        "Prepare once, before it is sent, what it prepares then: each new start does it again.",
+        "Do its preparations once, before you send it: every start repeats them.",
     )
 
 
 def long_tail(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with a long time after the last kernel."""
     return NoteAdvice(
-        f"It held {_gpus(job)} for {_time(job.measured.after_s)} after the last kernel had run.",
-        "Let it end after its last step, and do on your bench what needs no GPU.",
+        f"It held {_gpus(job)} for {_time(job.measured.after_s)} after the last kernel.",
+        "End it after its last step, and do work that needs no GPU on your bench.",
     )
 
 
@@ -128,9 +128,9 @@ def cpus_full(job: FinishedJob) -> NoteAdvice:
     wanted = ceil(2 * given) if most is None else min(ceil(2 * given), int(most))
     if wanted <= given:
         return NoteAdvice(
-            text, "No machine here has more CPUs: prepare the data before it is sent."
+            text, "No machine here has more CPUs. Prepare the data before you send the job."
         )
-    change = "Ask for more CPUs, and let the data loader have as many processes."
+    change = "Request more CPUs, and give the data loader one process for each."
     return NoteAdvice(text, change, _option("cpus", wanted))
 
 
@@ -139,7 +139,7 @@ def one_cpu(job: FinishedJob) -> NoteAdvice:
     given = job.measured.cpus
     which, several = (f"one of {_cpus(given)}", ceil(given) - 1) if given else ("one CPU", 4)
     return NoteAdvice(
-        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, while {which}{_each(job)} was at work.",
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, while {which}{_each(job)} was in use.",
         f"Load data in more processes: `DataLoader(..., num_workers={several})`.",
     )
 
@@ -156,18 +156,18 @@ def reads_disks(job: FinishedJob) -> NoteAdvice:
 def waits(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with little use of GPUs, processors and disks."""
     return NoteAdvice(
-        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and its processors and disks hardly: "
-        "it waited for something else.",
-        f"See in its log what it waits for: `benchpool logs {job.short_id}`.",
+        f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, and its CPUs and disks were almost "
+        "idle: it waited for something else.",
+        f"Check its log for what it waits for: `benchpool logs {job.short_id}`.",
     )
 
 
 def over_the_network(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job whose workers were farther apart than necessary."""
     return NoteAdvice(
-        f"Its {job.spec.workers} workers lay on {job.measured.nodes} machines, and its GPUs were "
+        f"Its {job.spec.workers} workers ran on {job.measured.nodes} machines, and its GPUs were "
         f"busy {_busy(job)}.",
-        "Let all of them go to one machine where that can be had.",
+        "Place all of them on one machine if possible.",
         _option("preferred_level", "node"),
     )
 
@@ -175,9 +175,9 @@ def over_the_network(job: FinishedJob) -> NoteAdvice:
 def stops_between(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with long times without a kernel."""
     return NoteAdvice(
-        f"Between its first and its last kernel {_gpus(job)} stood still for "
+        f"Between its first and its last kernel {_gpus(job)} stood idle for "
         f"{_time(job.measured.between_s)} of {_time(job.measured.ran_s)}.",
-        "If it saves or evaluates then, let it do so less often, or beside the training.",
+        "If it saves or evaluates during this time, do so less often, or during the training.",
     )
 
 
@@ -196,10 +196,9 @@ def small_kernels(job: FinishedJob) -> NoteAdvice:
     return NoteAdvice(
         f"{_its_gpus(job)} {_were(job)} busy {_busy(job)}, but on {_percent(job.sm_activity)} of "
         "the multiprocessors.",
-        "Let it work on larger batches."
+        "Use larger batches."
         if job.gpu_memory is None
-        else f"Let it work on larger batches: {_percent(1 - job.gpu_memory)} of the memory was "
-        "never in use.",
+        else f"Use larger batches: {_percent(1 - job.gpu_memory)} of the memory was never in use.",
     )
 
 
@@ -209,7 +208,7 @@ def large_gpu(job: FinishedJob) -> NoteAdvice:
     return NoteAdvice(
         f"It used {job.measured.gpu_memory_gib or 0.0:.1f} of "
         f"{job.measured.gpu_memory_total_gib or 0.0:.0f} GiB of its GPU's memory.",
-        f"{model}, with {job.pool.models.get(model, 0.0):.0f} GiB, would hold it.",
+        f"{model}, with {job.pool.models.get(model, 0.0):.0f} GiB, is large enough.",
         _option("gpu_models", model),
     )
 
@@ -219,7 +218,7 @@ def cpus_unused(job: FinishedJob) -> NoteAdvice:
     used, asked = job.used_cpus or 0.0, job.spec.cpus
     return NoteAdvice(
         f"Of {_cpus(asked)}{_each(job)} it used {used:.1f} on average.",
-        "Ask for fewer, so that others find room beside it.",
+        "Request fewer, so that other jobs fit on the same machine.",
         _option("cpus", max(2, ceil(2 * used))),
     )
 
@@ -229,7 +228,7 @@ def memory_unused(job: FinishedJob) -> NoteAdvice:
     used, asked = job.measured.memory_gib or 0.0, job.spec.memory_gib
     return NoteAdvice(
         f"Of {asked:g} GiB of memory{_each(job)} it used {used:.1f} at most.",
-        "Ask for less, so that others find room beside it.",
+        "Request less, so that other jobs fit on the same machine.",
         _option("memory_gib", max(2, ceil(2 * used))),
     )
 
@@ -240,7 +239,7 @@ def far_limit(job: FinishedJob) -> NoteAdvice:
     wanted = ceil(2 * ran_s / 600) * 10
     return NoteAdvice(
         f"It ran for {_time(ran_s)}; its time limit was {phrases.exactly(limit_s)}.",
-        "A job with a nearer limit may start while GPUs are kept free for a larger one.",
+        "A job with a shorter limit may start while GPUs are kept free for a larger job.",
         _option("time_limit_s", f"{wanted}m"),
     )
 

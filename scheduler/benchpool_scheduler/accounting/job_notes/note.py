@@ -43,7 +43,7 @@ def note(job: FinishedJob, id_: str) -> JobUsage:
 
 def unmeasured(id_: str) -> JobUsage:
     """Return the note of a job without measurements."""
-    return JobUsage(job=id_, figures=[], text="What it used was not measured.")
+    return JobUsage(job=id_, figures=[], text="Its resource use was not measured.")
 
 
 def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
@@ -70,21 +70,21 @@ def _unknown_processors(job: FinishedJob) -> str:
     if job.used_cpus is not None:
         return ""
     if not told.worker_covered_s:
-        return " What its processors did was not measured."
+        return " Its CPU use was not measured."
     part = phrases.percent(told.worker_covered_s / told.worker_s) if told.worker_s else "a part"
-    return f" What its processors did was measured for only {part} of the time."
+    return f" Its CPU use was measured for only {part} of the time."
 
 
 def _doubt(job: FinishedJob) -> str:
     """Return why a job has no meaningful averages; empty if it has."""
     told = job.measured
     if told.ran_s < SHORT_S and (not told.covered_s or told.samples < LEAST_SAMPLES):
-        return f"It ran for {phrases.duration(told.ran_s)}, too shortly to say more."
+        return f"It ran for {phrases.duration(told.ran_s)}, too short for advice."
     if not told.covered_s:
-        return "What its GPUs did was not measured."
+        return "Its GPU use was not measured."
     if told.coverage < MEASURED or told.samples < LEAST_SAMPLES:
         part, few = phrases.percent(told.coverage), phrases.count(told.samples, "sample")
-        return f"Only {part} of its GPU time was measured, {few} a GPU: nothing more is said of it."
+        return f"Only {part} of its GPU time was measured, {few} per GPU: too little for advice."
     return ""
 
 

@@ -186,7 +186,7 @@ RULES: Sequence[NoteRule] = (
              100, 30, _reads_disks, advice.reads_disks),
     NoteRule("waits", "GPUs busy under {}, under a fifth of a core used and under 10 MB/s read",
              0.15, 30, _waits, advice.waits),
-    NoteRule("over-the-network", "GPUs busy under {}, and its workers lay on several machines "
+    NoteRule("over-the-network", "GPUs busy under {}, and its workers ran on several machines "
              "although one has as many GPUs", 0.5, 30, _over_the_network, advice.over_the_network),
     NoteRule("stops-between", "for {} of the last attempt, and 10 min, no kernel ran between the "
              "first and the last", 0.3, 60, _stops_between, advice.stops_between),

@@ -67,7 +67,7 @@ def missing(
     """
     if pieces and unseen.hides(python):
         text = (
-            f"{python}, the Python of this job, lies in your home, which jobs here do not see: "
+            f"{python}, the Python of this job, is in your home, which jobs here do not see: "
             "choose one that is in the image"
         )
         return [MissingModule(pieces[0].where, 1, True, text)]
@@ -108,23 +108,23 @@ def _said(
     left_out = own.left_out(module)
     if left_out is not None:
         return True, (
-            f"`{module}` is {left_out}, which is left out of what travels with the job: a line "
-            f"`!{left_out}` in .benchpoolignore takes it back"
+            f"`{module}` is {left_out}, which is not sent with the job: to send it, add a line "
+            f"`!{left_out}` to .benchpoolignore"
         )
     if lack.found != "nowhere":
         where = (
             "is installed in your home, which jobs here do not see"
             if lack.found == "home"
-            else "was installed after this server began, and the job starts from its image"
+            else "was installed after this server started, and the job starts from its image"
         )
         todo = "install it within the job, or ask for an image that has it"
         return lack.found in ("home", REFUSED), f"`{lack.part}` {where}: {todo}"
     hint = f"; did you mean `{lack.similar}`?" if lack.similar else ""
     if "." in lack.part:
-        return False, f"`{lack.part}` is not seen in {python}, the Python of this job{hint}"
+        return False, f"`{lack.part}` was not found in {python}, the Python of this job{hint}"
     package = PACKAGES.get(lack.part)
     install = shlex.join([python, "-m", "pip", "install", package]) if package else ""
-    how = f"run `{install}`" if install else "install what has it there"
+    how = f"run `{install}`" if install else "install its package there"
     todo = hint or f": {how}, or choose another Python"
     return True, f"there is no module `{lack.part}` in {python}, the Python of this job{todo}"
 

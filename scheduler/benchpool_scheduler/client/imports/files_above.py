@@ -124,7 +124,7 @@ def _text(what: str, used: _UsedPath, sent: SentFolder) -> str:
     how = f"run `benchpool submit {code}` in {above}" if sent.code else f"send it from {above}"
     change = f", with `{inside.as_posix()}` instead of `{used.path}` in the code"
     return (
-        f"{what} is above the folder {sent.root.name or '/'} and does not travel with the job: "
+        f"{what} is above the folder {sent.root.name or '/'} and is not sent with the job: "
         f"{how}{'' if used.by_file else change}"
     )
 

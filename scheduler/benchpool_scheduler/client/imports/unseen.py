@@ -68,9 +68,9 @@ def unchecked(image: str) -> str:
     """Return the message about unchecked imports in another image than this container's.
 
     >>> unchecked("lab/other:2")
-    'imports are not checked: what is installed in lab/other:2 is not known here'
+    'imports are not checked: the packages of lab/other:2 are not known here'
     """
-    return f"imports are not checked: what is installed in {image} is not known here"
+    return f"imports are not checked: the packages of {image} are not known here"
 
 
 def _container_began() -> float | None:

@@ -47,12 +47,12 @@ def python_of(kernel: str | None, usual: str, environ: Mapping[str, str]) -> Not
         return NotebookPython(usual, current)
     folder = _folder_of(kernel, usual, environ)
     if folder is None:
-        return NotebookPython(usual, f"has the kernel {kernel}, which is not here: it {current}")
+        return NotebookPython(usual, f"has the kernel {kernel}, not found here: it {current}")
     word = _program(folder)
     python = None if word is None else _found(word, folder, environ)
     if python is None:
         runs = f"no Python ({word})" if word else "no Python"
-        why = f"has the kernel {kernel}, which names {runs} that is here: it {current}"
+        why = f"has the kernel {kernel}, which names {runs} that exists here: it {current}"
         return NotebookPython(usual, why)
     return NotebookPython(python, f"runs with {python}, the Python of its kernel {kernel}")
 

@@ -113,8 +113,8 @@ def check_metadata(metadata: Metadata, cells: Iterable[Metadata]) -> None:
     those = found[largest]
     of = those[0][0] if len(those) == 1 else f"{len(those)} cells"
     raise TooLarge(
-        f"The metadata of the notebook have {_kib(total)} KiB, the limit is {_kib(MOST_BYTES)} "
-        f"KiB: remove `{name[:100]}` of {of} ({_kib(sizes[largest])} KiB), in JupyterLab under "
+        f"The metadata of the notebook have {_kib(total)} KiB; the limit is {_kib(MOST_BYTES)} "
+        f"KiB. Remove `{name[:100]}` of {of} ({_kib(sizes[largest])} KiB), in JupyterLab under "
         "Property Inspector, Advanced Tools.",
         field=field,
         numbers={"bytes": total, "limit": MOST_BYTES},

@@ -67,7 +67,7 @@ def read(name: str, value: object, type_: ParameterType, *, optional: bool, defa
         shown = str(value) if isinstance(value, WrittenValue) else repr(value)
         why = f" (its default is {default})" if default else ""
         raise InvalidInput(
-            f"The parameter `{name}` is {_WORDS[type_]}{why}; {shown[:100]} is none.",
+            f"The parameter `{name}` must be {_WORDS[type_]}{why}, not {shown[:100]}.",
             field=f"parameters.{name}",
         )
     return found

@@ -84,13 +84,13 @@ def read(path: Path) -> NotebookFile:
         language, kernel = _spoken(metadata)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as bad:
         raise InvalidInput(
-            f"{path.name} cannot be read as a notebook ({type(bad).__name__}): send one that "
+            f"{path.name} cannot be read as a notebook ({type(bad).__name__}). Send one that "
             "JupyterLab opens.",
             field="path",
         ) from bad
     if language.lower() not in ("python", "ipython"):
         raise InvalidInput(
-            f"{path.name} is written in {language}; a job runs notebooks in Python.", field="path"
+            f"{path.name} is written in {language}. Jobs run only Python notebooks.", field="path"
         )
     own = own_ids(cell.id for cell in cells)
     named = tuple(replace(cell, id=id_) for cell, id_ in zip(cells, own, strict=True))
@@ -123,7 +123,7 @@ def _text(path: Path) -> str:
         data = path.read_bytes()
     except OSError as bad:
         raise InvalidInput(
-            f"{path.name} cannot be read ({bad.strerror}): look at its name and who may read it.",
+            f"{path.name} cannot be read ({bad.strerror}). Check its name and its permissions.",
             field="path",
         ) from bad
     try:
@@ -131,7 +131,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as bad:
         raise InvalidInput(
             f"{path.name} cannot be read as a notebook: byte {bad.start + 1} is 0x"
-            f"{data[bad.start]:02X}, which is no text in {bad.encoding.upper()}. If it was written "
+            f"{data[bad.start]:02X}, which is not {bad.encoding.upper()} text. If it was written "
             f"on Windows, `iconv -f cp1252 -t utf-8 {quote(path.name)}` prints it in UTF-8.",
             field="path",
         ) from bad

@@ -20,7 +20,7 @@ timeout.
 HARMFUL: Mapping[str, str] = MappingProxyType(
     {
         "595.71.05": "the end of a restored process hung the whole machine (cuda-checkpoint #53)",
-        "610.57.04": "locking a process of many threads killed it (cuda-checkpoint #58)",
+        "610.57.04": "locking a process with many threads killed it (cuda-checkpoint #58)",
     }
 )
 """Driver versions with reported faults, and the fault."""
@@ -138,9 +138,9 @@ def gates_of_kernel(
             trial has measured it: the trial's own gate is closed then.
     """
     return (
-        Gate("one GPU", kernel.gpus == 1, f"its bench holds {count(kernel.gpus, 'GPU')} (just 1)"),
-        Gate("no slice", not kernel.slice, "its GPU is a slice of one (no MIG)"
-             if kernel.slice else "its GPU is a whole one"),
+        Gate("one GPU", kernel.gpus == 1, f"its bench has {count(kernel.gpus, 'GPU')} (must be 1)"),
+        Gate("no slice", not kernel.slice, "its GPU is a MIG slice (no MIG)"
+             if kernel.slice else "its GPU is a whole GPU"),
         _processes(kernel),
         _nccl(kernel),
         _managed(kernel, managed_limit),
@@ -172,22 +172,22 @@ def _architecture(machine: MachineFacts) -> Gate:
 def _driver(machine: MachineFacts) -> Gate:
     driver, major = machine.driver, major_of(machine.driver)
     if driver is None or major is None:
-        return Gate("driver", False, f"no NVIDIA driver answers ({LEAST_DRIVER} or newer)")
+        return Gate("driver", False, f"no NVIDIA driver responds ({LEAST_DRIVER} or newer)")
     if driver in HARMFUL:
-        return Gate("driver", False, f"{driver}: with it {HARMFUL[driver]}; install another")
+        return Gate("driver", False, f"{driver}: {HARMFUL[driver]}; install another version")
     return Gate("driver", major >= LEAST_DRIVER, f"{driver} ({LEAST_DRIVER} or newer)")
 
 
 def _calls(machine: MachineFacts) -> Gate:
     if machine.calls:
-        return Gate("driver calls", True, "libcuda.so.1 has cuCheckpointProcessLock and the others")
-    return Gate("driver calls", False, machine.refusal or "libcuda.so.1 was not asked")
+        return Gate("driver calls", True, "libcuda.so.1 has all checkpoint functions")
+    return Gate("driver calls", False, machine.refusal or "libcuda.so.1 was not checked")
 
 
 def _host(machine: MachineFacts) -> Gate:
     left = host_memory_left(machine)
     if left is None:
-        return Gate("host memory", False, "it cannot be read how much memory is free")
+        return Gate("host memory", False, "the amount of free memory cannot be read")
     kept = max(int((machine.memory or 0) * KEPT_FREE), KEPT_FREE_LEAST)
     bound = "" if machine.cgroup_left is None else f", {data_size(machine.cgroup_left)} left here"
     text = (
@@ -202,35 +202,35 @@ def _canary(machine: MachineFacts) -> Gate:
         return Gate(
             TRIAL,
             False,
-            "no process was parked and came back here yet (benchpool doctor --try-parking)",
+            "not tried yet on this machine (benchpool doctor --try-parking)",
         )
     if machine.canary != machine.driver:
-        return Gate(TRIAL, False, f"tried with driver {machine.canary}, not with this one")
-    return Gate(TRIAL, True, "a tiny process was parked and came back with this driver")
+        return Gate(TRIAL, False, f"tried with driver {machine.canary}, not with this driver")
+    return Gate(TRIAL, True, "a small process was parked and restored with this driver")
 
 
 def _processes(kernel: KernelFacts) -> Gate:
     if kernel.processes is None:
-        return Gate("one process", False, "NVML does not tell which processes are on its GPU")
-    text = f"number of processes on its GPU: {kernel.processes} (just 1)"
+        return Gate("one process", False, "NVML does not list the processes on its GPU")
+    text = f"number of processes on its GPU: {kernel.processes} (must be 1)"
     return Gate("one process", kernel.processes == 1, text)
 
 
 def _nccl(kernel: KernelFacts) -> Gate:
     if kernel.nccl is None:
         return Gate("no NCCL", False, "its files cannot be read")
-    return Gate("no NCCL", not kernel.nccl, "it has memory of NCCL open (none)" if kernel.nccl
-                else "it has no memory of NCCL open")  # fmt: skip
+    return Gate("no NCCL", not kernel.nccl, "it has NCCL memory open (none)" if kernel.nccl
+                else "it has no NCCL memory open")  # fmt: skip
 
 
 def _managed(kernel: KernelFacts, limit: int | None) -> Gate:
     if limit is None:
-        return Gate("no shared memory", True, "a trial shows how much of it every process has")
+        return Gate("no shared memory", True, "a trial measures the usual amount per process")
     if kernel.managed is None:
         return Gate("no shared memory", False, "its memory map cannot be read")
     text = (
-        f"{data_size(kernel.managed)} mapped that CPU and GPU may share (at most "
-        f"{data_size(limit)}, as of a process that asked for none)"
+        f"{data_size(kernel.managed)} of memory shared by CPU and GPU mapped (at most "
+        f"{data_size(limit)}, the amount of a process that requested none)"
     )
     return Gate("no shared memory", kernel.managed <= limit, text)
 
@@ -238,7 +238,7 @@ def _managed(kernel: KernelFacts, limit: int | None) -> Gate:
 def _image(kernel: KernelFacts, machine: MachineFacts, counted: int) -> Gate:
     left = host_memory_left(machine, counted)
     if kernel.used is None or left is None:
-        return Gate("room for its image", False, "it cannot be read how much memory it needs")
+        return Gate("room for its image", False, "the memory that it needs cannot be read")
     need = image_size(kernel.used)
     text = f"{data_size(need)} of host memory needed, {data_size(left)} left for images"
     return Gate("room for its image", need <= left, text)

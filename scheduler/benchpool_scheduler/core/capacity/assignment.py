@@ -57,7 +57,7 @@ class JobAssignment:
         if info.queued and len(self.parts[0].workers) < info.least:
             raise AssertionError(
                 f"job {info.job.id} would start with {len(self.parts[0].workers)} workers, "
-                f"its least is {info.least}"
+                f"its minimum is {info.least}"
             )
 
     def starts(self) -> Iterator[Assignment]:

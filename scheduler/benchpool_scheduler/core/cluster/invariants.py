@@ -247,10 +247,10 @@ def _broken_gangs(after: _Applied) -> Iterator[Violation]:
         job, number = after.jobs[name], len(after.held.get(name, ()))
         least, most, before = job.spec.least_workers, job.spec.workers, len(job.held)
         if 0 < number < min(least, before or least):
-            text = f"{name} would have {_workers(number)}, its least is {least}"
+            text = f"{name} would have {_workers(number)}, its minimum is {least}"
             yield Violation("R10", text, frozenset((name,)))
         elif number > max(most, before):
-            text = f"{name} would have {_workers(number)}, its most is {most}"
+            text = f"{name} would have {_workers(number)}, its maximum is {most}"
             yield Violation("R10", text, frozenset((name,)))
     begun: set[JobId] = set()
     stopped = {
@@ -258,7 +258,7 @@ def _broken_gangs(after: _Applied) -> Iterator[Violation]:
     }
     for start in after.starts():
         if start.job in stopped and start.job not in start.after:
-            text = f"{start.job} would start workers before it has left"
+            text = f"{start.job} would start workers before its old ones have left"
             yield Violation("R10", text, frozenset((start.job,)))
         job, first = after.jobs[start.job], start.job not in begun
         begun.add(start.job)

@@ -94,9 +94,9 @@ def _explained(
     rules = ", ".join(sorted({violation.rule for violation in broken}))
     reason = WaitReason(
         ReasonCode.SET_ASIDE,
-        f"waits: what was decided about it would break a rule of the pool ({rules}), so it was not "
+        f"waits: the last decision about it would break a rule of the pool ({rules}) and was not "
         "carried out",
         {"rules": rules},
-        "nothing to do: administrators are told, and it is tried again with the next change",
+        "nothing to do: the problem is reported to administrators, and the next change tries again",
     )
     return replace(plan, commands=kept, reasons={**plan.reasons, **dict.fromkeys(waiting, reason)})

@@ -32,10 +32,9 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
     if branch.gone:
         return WaitReason(
             ReasonCode.PROJECT_LIMIT,
-            f"cannot start: project {branch.name} was removed or divided, and starts no jobs "
-            "any more",
+            f"cannot start: project {branch.name} was removed or divided and starts no more jobs",
             numbers,
-            "cancel it and send it in another project, or ask an administrator to declare "
+            "cancel it and send it to another project, or ask an administrator to declare "
             "that project again",
         )
     least = min(
@@ -50,8 +49,8 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
         )
     else:
         remedy = (
-            f"it can start when {branch.name} has ended "
-            f"{measured(held + asked - limit, resource)} of its work, or with a higher limit"
+            f"it can start when {branch.name} has released "
+            f"{measured(held + asked - limit, resource)}, or with a higher limit"
         )
     return WaitReason(
         ReasonCode.PROJECT_LIMIT,
@@ -70,8 +69,8 @@ def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: 
     asked = info.min_gang[resource]
     return WaitReason(
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
-        f"asks for {measured(asked, resource)} that nobody may take back; project {branch.name} "
-        f"has {plain(firm, resource):g} such of {plain(quota, resource):g} guaranteed",
+        f"is non-preemptible and asks for {measured(asked, resource)}; such jobs of project "
+        f"{branch.name} hold {plain(firm, resource):g} of {plain(quota, resource):g} guaranteed",
         {
             "resource": RESOURCES[resource],
             "asked": plain(asked, resource),
@@ -122,22 +121,22 @@ def _excluded(state: ClusterState, info: JobInfo) -> WaitReason:
     return WaitReason(
         ReasonCode.NODES_EXCLUDED,
         f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
-        "its volume is not to be had on the others or they did not take it",
+        "its volume is not available on the others, or they did not accept it",
         {"asked": asked, "nodes": left, "of": total},
-        "nodes that did not take it are tried again, at first after seconds; a volume stays where "
-        "it is",
+        "nodes that did not accept it are tried again, at first after seconds; a volume stays on "
+        "its nodes",
     )
 
 
 def _no_such_model(state: ClusterState, info: JobInfo) -> WaitReason:
     wanted = " or ".join(info.spec.gpu_models)
     models = sorted({node.gpu_model for node in state.nodes if node.gpu_model})
-    have = ", ".join(models) or "none that is named"
+    have = ", ".join(models) or "no GPU with a known model"
     return WaitReason(
         ReasonCode.NO_SUCH_MODEL,
         f"asks for the GPU model {wanted}; the pool has {have}",
         {"asked": wanted, "models": have},
-        "submit it with a model that the pool has, or without naming one",
+        "submit it with a model that the pool has, or without a model",
     )
 
 
@@ -145,9 +144,9 @@ def _no_shared_gpus(info: JobInfo) -> WaitReason:
     asked = plain(info.request.gpus, 0)
     return WaitReason(
         ReasonCode.LARGER_THAN_NODE,
-        f"asks for {measured(info.request.gpus, 0)}; no node of the pool gives out parts of a GPU",
+        f"asks for {measured(info.request.gpus, 0)}; no node of the pool has shared GPUs",
         {"asked": asked, "shared_nodes": 0},
-        "submit it with a whole GPU, or ask your administrator for nodes that share theirs",
+        "submit it with a whole GPU, or ask your administrator for nodes with shared GPUs",
     )
 
 
@@ -166,8 +165,8 @@ def _larger_than_node(state: ClusterState, info: JobInfo, everything: FreeCapaci
         remedy = _smaller_workers(info, largest, everything)
         if away := _away(state, info, asked):
             numbers["away"] = away
-            text = f"{text}, and one has {away} more that cannot be given now"
-            remedy = f"it can start when these are back; or {remedy}"
+            text = f"{text}, and one has {away} more that cannot be assigned now"
+            remedy = f"it can start when these are available again; or {remedy}"
     return WaitReason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
 
 

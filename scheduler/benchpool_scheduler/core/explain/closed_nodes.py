@@ -39,9 +39,9 @@ def with_closed_nodes(
         asked = plain(info.min_gang.gpus, 0)
         reason = WaitReason(
             ReasonCode.NODES_CLOSED,
-            f"waits for {count(asked, 'GPU')} on a node that takes starts: {listing}",
+            f"waits for {count(asked, 'GPU')} on a node that accepts jobs: {listing}",
             {"asked": asked},
-            "it starts by itself when they take starts again",
+            "it starts by itself when they accept jobs again",
         )
     else:
         reason = replace(reason, text=f"{reason.text}; {listing}")
@@ -76,7 +76,7 @@ def _in_the_way(node: Node, info: JobInfo) -> bool:
 def _listing(closed: Sequence[Node]) -> str:
     named = ", ".join(f"{node.name} {node.closed}" for node in closed[:NAMED])
     more = len(closed) - NAMED
-    return named if more <= 0 else f"{named}, and {count(more, 'further node')} too"
+    return named if more <= 0 else f"{named}, and {count(more, 'further node')}"
 
 
 def _longest(

@@ -58,7 +58,7 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> W
         },
         f"it would start now with a time limit of {exactly(longest)} or less"
         if longest >= SHORTEST_S
-        else "it starts by itself when the other has started, or enough GPUs become free",
+        else "it starts by itself when the other job has started, or enough GPUs become free",
         NamedJob(owner.job.id, f"{opening}, and kept for {named}, {ending}"),
     )
 

@@ -102,9 +102,9 @@ class Explanation:
         return WaitReason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "
-            f"{is_are(jobs)} saving and leaving, which takes at most {exactly(grace)}",
+            f"{is_are(jobs)} saving and stopping, which takes at most {exactly(grace)}",
             {"gpus": gpus, "jobs": jobs, "grace_s": grace},
-            "nothing to do: it starts by itself when they have left",
+            "nothing to do: it starts by itself when they have stopped",
         )
 
     def waiting(self, info: JobInfo) -> WaitReason:
@@ -205,34 +205,34 @@ class Explanation:
         """Explain a job for which too few GPUs are free: whether it may preempt other jobs."""
         opening = self._opening(info, numbers)
         if (seconds := self._protected_for(info)) is not None:
-            until = f"for another {at_most(seconds)}" if seconds else "until their hour is over"
+            until = f"for another {at_most(seconds)}" if seconds else "until their hour ends"
             return WaitReason(
                 ReasonCode.VICTIMS_PROTECTED,
-                f"{opening}; the jobs that would give way are protected {until}",
+                f"{opening}; the jobs that it would preempt are protected {until}",
                 numbers | {"protected_for_s": seconds or None},
-                "nothing to do: it is looked at again when the protection ends",
+                "nothing to do: it is considered again when the protection ends",
             )
         if (seconds := self._delayed_for(info)) is not None:
             return WaitReason(
                 ReasonCode.CLAIM_DELAYED,
-                f"{opening}; long-running jobs give way to it in {at_most(seconds)}",
+                f"{opening}; long-running jobs are preempted for it in {at_most(seconds)}",
                 numbers | {"delayed_for_s": seconds},
-                "nothing to do: it starts then, or as soon as room comes free",
+                "nothing to do: it starts then, or as soon as enough GPUs become free",
             )
         if info.long and not self._within_quota(info):
             hours = info.job.attained_at(self.candidates.now_s) / 3600
             return WaitReason(
                 ReasonCode.LONG_RUNNING,
-                f"{opening}; it has run {duration(hours * 3600)} already, so beyond the guaranteed "
-                "quota it takes no room from others",
+                f"{opening}; it has run for {duration(hours * 3600)}, so it preempts no jobs "
+                "beyond the guaranteed quota",
                 numbers | {"ran_h": round(hours, 3)},
                 self.remedies.advice(info, numbers),
             )
         if (over := self._over_share(info)) is not None:
             return self._share_reached(info, over, numbers)
-        why = "what others hold beyond their due would not make enough room"
+        why = "the jobs that it may preempt would not free enough"
         if info.age in self.renounced:
-            why = "taking what others hold would stop a job of its project that goes before it"
+            why = "preempting others would stop a job of its project that ranks above it"
         return WaitReason(
             ReasonCode.POOL_FULL,
             f"{opening}; {why}",
@@ -255,7 +255,7 @@ class Explanation:
         text = f"{self._opening(info, numbers)}; project {branch.name} holds {holds}"
         if held < share:
             asked = plain(info.min_gang[resource], resource)
-            text += f", and with {asked:g} more it would pass its fair share of {share:g}"
+            text += f", and with {asked:g} more it would exceed its fair share of {share:g}"
         elif share != guaranteed:
             text += f", and its fair share is {share:g}"
         numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
@@ -267,8 +267,8 @@ class Explanation:
             number, unit = (most, "GPU") if info.least == 1 else (most // each, "worker")
             smaller = f"{count(number, unit)}{' or fewer' if number > 1 else ''}"
             advice = (
-                f"it starts only when {numbers['asked']:g} are free at once, so when others need "
-                f"less; with {smaller} it may take back what its project is due"
+                f"it starts only when {numbers['asked']:g} are free at once, when other jobs need "
+                f"fewer; with {smaller} it may reclaim GPUs within its project's share"
             )
         return WaitReason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, advice)
 

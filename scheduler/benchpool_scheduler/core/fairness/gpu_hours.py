@@ -148,12 +148,12 @@ def why_waiting(account: HourAccount, renewed: str) -> WaitReason:
     hard = account.budget.hard or 0.0
     text = (
         f"the {account.kind} {account.name} has used up its {hard:g} GPU-hours of this month, "
-        "and new jobs of it start again when the next month begins"
+        "and its new jobs start again when the next month begins"
     )
     remedy = f"it may start from {renewed} on, or when an administrator raises the budget"
     if not hard:
         text = f"the {account.kind} {account.name} may use no GPU-hours"
-        remedy = "it may start when an administrator gives some"
+        remedy = "it may start when an administrator grants some"
     return WaitReason(
         code=ReasonCode.BUDGET_USED_UP,
         text=text,

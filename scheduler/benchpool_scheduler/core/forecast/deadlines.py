@@ -227,22 +227,22 @@ def _basis(length: RunLength) -> str:
         LengthBasis.LEARNED: f"learned from {count(length.runs, 'run')}",
         LengthBasis.PACE: "at the pace of this attempt",
         LengthBasis.TIME_LIMIT: "its time limit ends it by then at the latest",
-        LengthBasis.NOTHING: "nothing is known of its length",
+        LengthBasis.NOTHING: "its length is not known",
     }[length.basis]
 
 
 def _not_known(deadline_s: float, last: float | None, start: RunStart, length: RunLength) -> str:
-    opening = "Whether it meets its deadline cannot be told:"
+    opening = "It is not known whether it meets its deadline:"
     if length.basis is LengthBasis.NOTHING:
         return (
-            f"{opening} how long it runs is not known. A time limit bounds it, progress that it "
-            "reports tells its pace, and runs of the same name are learned from."
+            f"{opening} its run time is not known. A time limit, reported progress or earlier runs "
+            "of the same name allow an estimate."
         )
     if last is not None:
         over = duration(last - deadline_s)
         return (
-            f"{opening} its time limit would let it run until {over} after it, and how long it "
-            "really runs is not known."
+            f"{opening} its time limit would let it run until {over} after it, and its actual run "
+            "time is not known."
         )
-    when = "starts" if start.waits else "goes on"
-    return f"{opening} when it {when} is not known."
+    when = "start" if start.waits else "resumption"
+    return f"{opening} the time of its {when} is not known."

@@ -215,7 +215,7 @@ def estimate_basis(
     if kind == "time-limit":
         return "by the time limit of the job it waits for"
     if kind == "rules":
-        return "by the rules of the pool: others leave or give way by then"
+        return "by the rules of the pool: other jobs end or are preempted by then"
     mine = "yours" if yours else "its user"
     whose = {
         "project": "its project" if same_project else "the project it waits for",

@@ -185,14 +185,14 @@ def job_info_of(job: JobFacts, age: int, tree: Tree, long_run_s: float = 0.0) ->
     if branch.children:
         raise InvalidInput(
             f"job {job.id} is in project {branch.name}, which has projects below it; "
-            "put it into one of those"
+            "put it into one of these"
         )
     spec = job.spec
     least = spec.workers if spec.min_workers is None else spec.min_workers
     if not 1 <= least <= spec.workers:
         raise InvalidInput(
             f"job {job.id} asks for {spec.workers} workers and at least {least}; "
-            f"the least must be between 1 and {spec.workers}"
+            f"the minimum must be between 1 and {spec.workers}"
         )
     if job.fraction is not None and (spec.workers > 1 or not 0 < job.fraction < WHOLE_GPU):
         raise InvalidInput(

@@ -128,7 +128,7 @@ class Tree:
             if len(path) > len(projects):
                 raise InvalidInput(
                     f"project {projects[index].name} is its own ancestor; "
-                    "give one project of the ring no parent"
+                    "remove the parent of one project of the cycle"
                 )
         return tuple(reversed(path))
 

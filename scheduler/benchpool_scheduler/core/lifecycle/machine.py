@@ -29,7 +29,7 @@ from benchpool_scheduler.core.lifecycle.states import (
     ResumeAsked,
 )
 
-WISHES: Mapping[str, type[Event]] = MappingProxyType(
+REQUESTS: Mapping[str, type[Event]] = MappingProxyType(
     {"pause": PauseAsked, "resume": ResumeAsked, "cancel": CancelAsked}
 )
 """User requests for a job, by their API names."""
@@ -70,19 +70,19 @@ def can(state: JobState, event: type[Event]) -> bool:
     return event in TRANSITIONS[state]
 
 
-def open_wishes(state: JobState, intent: Intent | None) -> frozenset[str]:
+def open_requests(state: JobState, intent: Intent | None) -> frozenset[str]:
     """Return the requests that would change something about a job now, for buttons and menus.
 
-    >>> sorted(open_wishes(JobState.RUNNING, None)), sorted(open_wishes(JobState.PAUSED, None))
+    >>> sorted(open_requests(JobState.RUNNING, None)), sorted(open_requests(JobState.PAUSED, None))
     (['cancel', 'pause'], ['cancel', 'resume'])
-    >>> sorted(open_wishes(JobState.PAUSING, Intent.PAUSE))
+    >>> sorted(open_requests(JobState.PAUSING, Intent.PAUSE))
     ['cancel', 'resume']
-    >>> open_wishes(JobState.RUNNING, Intent.CANCEL)
+    >>> open_requests(JobState.RUNNING, Intent.CANCEL)
     frozenset()
     """
     return frozenset(
         name
-        for name, event in WISHES.items()
+        for name, event in REQUESTS.items()
         if can(state, event)
         and (state not in HOLDS_GPUS or INTENTS[event].get(intent, intent) is not intent)
     )

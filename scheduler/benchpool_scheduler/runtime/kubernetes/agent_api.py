@@ -147,9 +147,7 @@ class AgentApi:
             raise ProcessLookupError(3, "it does not run")
         session = self._session(worker)
         if session.too_old:
-            raise OSError(
-                95, "its agent is of an earlier version; the job's next start has a new one"
-            )
+            raise OSError(95, "its agent is too old for this; the job's next start has a new one")
         shell = session.shells.ask(rows, columns, term)
         session.news.set()
         return await shell.opening()
@@ -181,7 +179,7 @@ class AgentApi:
         if self._ended(worker):
             raise Forbidden(
                 f"Worker {worker.worker} of attempt {worker.attempt} of job {worker.job[:8]} has "
-                "ended: its token is good for nothing any more.",
+                "ended, so its token is no longer valid.",
                 code="worker-ended",
             )
 

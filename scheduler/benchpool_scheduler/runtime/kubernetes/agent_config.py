@@ -82,8 +82,9 @@ def pack(told: dict[str, object]) -> bytes:
     packed = gzip.compress(msgspec.json.encode(told), mtime=0)
     if len(packed) > MOST_BYTES:
         raise InvalidInput(
-            f"The list of files and variables of the job has {len(packed)} bytes when packed; "
-            f"{MOST_BYTES} fit into a pod. Send fewer files: keep data where jobs can read it.",
+            f"The list of files and variables of the job has {len(packed)} bytes when packed; the "
+            f"limit of a pod is {MOST_BYTES}. Send fewer files, and keep data where jobs can read "
+            "it.",
             field="files",
             numbers={"bytes": len(packed), "limit": MOST_BYTES},
         )

@@ -147,7 +147,7 @@ class AgentShell:
         missing.
         """
         if offset > self._received:
-            raise InvalidInput(f"Only {self._received} bytes came before offset {offset}.")
+            raise InvalidInput(f"Only {self._received} bytes were received before offset {offset}.")
         with contextlib.suppress(TimeoutError):
             await self._until(lambda: not self._printed or self._hung_up or self.over, MOST_WAIT_S)
         if self._hung_up or self.over:
@@ -211,4 +211,4 @@ class AgentShells:
 
 def gone() -> NotFound:
     """Return the error for an agent whose shell has no reader any more."""
-    return NotFound("There is no such shell: it has ended.")
+    return NotFound("The shell has ended.")

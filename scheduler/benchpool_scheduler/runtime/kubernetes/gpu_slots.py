@@ -183,7 +183,7 @@ def _of_resource(
             state = DeviceState.BROKEN
             note = f"{node.name} reports {usable} of its {total} GPUs as healthy"
         elif name in taken:
-            state, note = DeviceState.FOREIGN, "a pod that is not ours uses it"
+            state, note = DeviceState.FOREIGN, "in use by a pod that benchpool did not create"
         elif refused is not None and name not in held.ours:
             state, note = DeviceState.BROKEN, refused
         found.append(Device(name, index, model, node.name, memory, False, state, note, resource))

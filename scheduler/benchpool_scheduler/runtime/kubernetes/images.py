@@ -88,9 +88,7 @@ def pin(image: str, user: str, running: Iterable[ImageView]) -> Pinned:
         return Pinned(image, f"the notebooks of {user} run {len(digests)} images of this name")
     digest = digests.pop()
     if digest is None:
-        return Pinned(
-            image, "it was loaded into the node of the notebook without a digest of its registry"
-        )
+        return Pinned(image, "it was loaded onto the notebook's node without a registry digest")
     return Pinned(f"{_repository(image)}{DIGEST}{digest}")
 
 

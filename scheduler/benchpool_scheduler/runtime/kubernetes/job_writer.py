@@ -129,7 +129,9 @@ class JobWriter:
                 now = await self._pod_now(now)
             else:
                 return True
-        log.info("pod %s was not opened: it is another one or open already", pod.name)
+        log.info(
+            "gate of pod %s not opened: the pod was replaced or its gate is already open", pod.name
+        )
         return False
 
     async def _pod_now(self, pod: PodView) -> PodView | None:

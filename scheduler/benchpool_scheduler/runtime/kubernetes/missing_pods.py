@@ -48,16 +48,16 @@ async def why_missing(
             kinds.JOBS, attempt.name, namespace=settings.namespace, as_=RawJob
         )
     except KubeNotFound:
-        text = "somebody deleted its Job"
+        text = "its Job was deleted"
         return Trouble("job", text, 0.0, EndedBy.LOST)
     if job.over or job.metadata.deletion_timestamp:
-        return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST)
+        return Trouble("job", "its Job ended without it", 0.0, EndedBy.LOST)
     waited = now - attempt.since
     began = seconds(job.status.start_time)
     if began is None:
         if waited < IDLE_PATIENCE_S:
             return None
-        text = f"the cluster has not begun its Job within {IDLE_PATIENCE_S:g} s"
+        text = f"the cluster did not start its Job within {IDLE_PATIENCE_S:g} s"
         return Trouble("missing", text, 0.0, EndedBy.LOST)
     events = await connection.list(
         kinds.EVENTS,
@@ -70,10 +70,10 @@ async def why_missing(
         full = no_room(said, settings.namespace)
         if full is not None:
             return Trouble("no-room", full[:TEXT_LIMIT], 0.0, EndedBy.NO_ROOM)
-        text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
+        text = f"the cluster rejects its pod: {said}"[:TEXT_LIMIT]
         return Trouble("refused", text, 0.0, EndedBy.COULD_NOT_START)
     if min(waited, time.time() - began) > PATIENCE_S:
-        text = f"the cluster has made no pod for it within {PATIENCE_S:g} s{_blocked(job)}"
+        text = f"the cluster created no pod for it within {PATIENCE_S:g} s{_blocked(job)}"
         return Trouble("missing", text, 0.0, EndedBy.LOST)
     return None
 

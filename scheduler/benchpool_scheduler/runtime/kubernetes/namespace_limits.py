@@ -37,14 +37,14 @@ def no_room(said: str, namespace: str) -> str | None:
     ...     "used: pods=3,requests.memory=60Gi, limited: pods=9,requests.memory=64Gi",
     ...     "work",
     ... )
-    'quota team of namespace work has no room: requests.memory 60Gi of 64Gi used, 8Gi asked for'
+    'quota team of namespace work has no room: requests.memory 60Gi of 64Gi used, 8Gi requested'
     >>> no_room(
     ...     'pods "w" is forbidden: maximum memory usage per Container is 1Gi',
     ...     "work",
     ... )
     'a limit range of namespace work does not allow it: maximum memory usage per Container is 1Gi'
     >>> no_room("failed quota: q: must specify requests.cpu for: worker", "work")
-    'quota q of namespace work lets in only pods that specify requests.cpu for: worker (by --cpus)'
+    'quota q of namespace work admits only pods that specify requests.cpu for: worker (by --cpus)'
     >>> no_room("ValidatingAdmissionPolicy 'x' denied request", "work") is None
     True
     """
@@ -53,7 +53,7 @@ def no_room(said: str, namespace: str) -> str | None:
         asked, used, limit = (_amounts(full[part]) for part in ("asked", "used", "limit"))
         scarce = [key for key in asked if _short(asked[key], used.get(key), limit.get(key))]
         each = (
-            f"{key} {used.get(key, '0')} of {limit.get(key, '?')} used, {asked[key]} asked for"
+            f"{key} {used.get(key, '0')} of {limit.get(key, '?')} used, {asked[key]} requested"
             for key in scarce or asked
         )
         return f"quota {full['name']} of namespace {namespace} has no room: {'; '.join(each)}"
@@ -61,7 +61,7 @@ def no_room(said: str, namespace: str) -> str | None:
     if unsaid is not None:
         name, what = unsaid["name"], unsaid["what"].rstrip(".")
         how = dict.fromkeys(way for key, way in SPECIFIED_BY.items() if key in what)
-        said = f"quota {name} of namespace {namespace} lets in only pods that specify {what}"
+        said = f"quota {name} of namespace {namespace} admits only pods that specify {what}"
         return f"{said} (by {' and '.join(how)})" if how else said
     bounds = BOUNDS.findall(said)
     if bounds:

@@ -75,7 +75,7 @@ class NotebookPods:
         node = held[0].split("/")[0]
         why = self._why_not(node) or now.unschedulable
         self._capacity.leave_alone(
-            node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT]
+            node, f"{node} cannot run the notebook {now.name}: {why}"[:TEXT_LIMIT]
         )
 
     async def _open(self, pod: PodView, held: tuple[str, ...]) -> None:
@@ -83,4 +83,4 @@ class NotebookPods:
         try:
             await self._job_writer.open(pod, node, held)
         except KubeFailure as refused:
-            log.error("the notebook pod %s was not opened: %s", pod.name, refused)
+            log.error("gate of notebook pod %s not opened: %s", pod.name, refused)

@@ -89,7 +89,7 @@ class PodMonitor:
             # Either its attempt ended before this start, and the Job replaced a deleted pod. Or an
             # earlier leader was suspended during a write, and continued after this one began.
             name = attempt_name(pod.job, pod.attempt)
-            log.info("%s is not under way, and its pod waits in vain: it is deleted", name)
+            log.info("%s is not an active attempt; deleting its waiting pod", name)
             self._queue.ask(("unknown", name), partial(self._job_writer.delete_job, name))
             return
         if attempt is None or state is None or state.over or not (ours or pod.foreign):
@@ -171,7 +171,7 @@ class PodMonitor:
 
     def give_back(self, state: WorkerState, trouble: pod_status.Trouble) -> None:
         """Stop waiting for a worker to begin; it has ended when its pod is gone."""
-        log.warning("%s is given back: %s", state.worker, trouble.text)
+        log.warning("giving up %s: %s", state.worker, trouble.text)
         state.given_back = trouble
         if state.pod is None or (state.pod.foreign and state.gated):
             self.end(state, pod_status.WorkerEnd(None, trouble.by, trouble.text))
@@ -190,7 +190,7 @@ class PodMonitor:
             try:
                 self._look_around(time.monotonic())
             except Exception:
-                log.exception("looking after workers failed; it is tried again")
+                log.exception("check of workers failed; it is retried")
 
     def _look_around(self, now: float) -> None:
         for worker in list(self._watched):

@@ -121,11 +121,11 @@ def end_of(
         return WorkerEnd(None, EndedBy.NOTICE, None)
     if pod.phase == "Failed" and pod.node and pod.reason and not (pod.running or pod.why_leaving):
         # None of its containers began: OutOfcpu, UnexpectedAdmissionError, Evicted, ...
-        text = f"{pod.node} did not take it ({pod.reason}): {pod.message}"
+        text = f"{pod.node} rejected it ({pod.reason}): {pod.message}"
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
     if pod.setup is not None and not taken:
         said = pod.setup.message or pod.setup.reason
-        text = f"{pod.node} could not put the agent into its pod (exit code "
+        text = f"{pod.node} could not install the agent in its pod (exit code "
         text = f"{text}{pod.setup.exit_code}): {said}"[:TEXT_LIMIT]
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text)
     # An init container killed with its pod also reports 137, so its code is not its own failure.
@@ -141,7 +141,7 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
     """Return the end in the agent's termination message, else the end that the cluster reports."""
     at = seconds(ended.finished_at)
     if ended.reason == "OOMKilled":
-        text = "it ran out of memory: its pod needed more than it asked for"
+        text = "it ran out of memory: its pod needed more than it requested"
         return WorkerEnd(ended.exit_code, EndedBy.OUT_OF_MEMORY, text, at)
     words = termination_message(ended.message)
     if words is not None:
@@ -160,7 +160,9 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
     if taken:
         return WorkerEnd(ended.exit_code, EndedBy.LOST, _why_lost(pod), at, _evicted(pod))
     if ended.reason in NOT_KNOWN:
-        text = f"{pod.node} does not know how its container ended: it may have been restarted"
+        text = (
+            f"{pod.node} does not report how its container ended: the node may have been restarted"
+        )
         return WorkerEnd(None, EndedBy.LOST, text, at)
     if ended.reason in ("StartError", "ContainerCannotRun"):
         return _not_made(pod, ended, at)
@@ -196,11 +198,11 @@ def termination_message(text: str) -> TerminationMessage | None:
 
 def _why_lost(pod: PodView) -> str:
     if pod.why_leaving:
-        return f"the cluster took its pod away: {pod.why_leaving}"[:TEXT_LIMIT]
+        return f"the cluster deleted its pod: {pod.why_leaving}"[:TEXT_LIMIT]
     if pod.reason or pod.message:
         return f"its pod was ended ({pod.reason}): {pod.message}"[:TEXT_LIMIT]
     where = f" on {pod.node}" if pod.node else ""
-    return f"somebody deleted its pod{where}, or its node is gone"
+    return f"its pod was deleted{where}, or its node is gone"
 
 
 def witness(pod: PodView | None, job: str, given_back: Trouble | None) -> str:
@@ -226,13 +228,13 @@ def trouble_of(
         return None
     if pod.unschedulable is not None and not pod.node:
         # The kube-scheduler's own message is mostly about nodes that it was not to consider.
-        text = f"{node} cannot take it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
+        text = f"{node} cannot run it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
         return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.NOT_TAKEN)
     if pod.waiting is not None and pod.waiting[0] in PULL:
         return _pull(pod, pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)
     if pod.waiting is not None:
         return _not_begun(pod, *pod.waiting, settings)
-    text = f"its pod on {pod.node or 'its node'} did not begin: it may wait for a volume"
+    text = f"its pod on {pod.node or 'its node'} did not start: it may be waiting for a volume"
     return Trouble("slow", text, settings.prepare_s, EndedBy.NOT_TAKEN)
 
 

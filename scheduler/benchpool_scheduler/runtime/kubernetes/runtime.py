@@ -152,7 +152,7 @@ class KubernetesRuntime:
         for worker in found.finished:
             self._events.put_nowait(WorkerEnded(worker, time.time(), 0, EndedBy.ITSELF))
         for worker in found.lost:
-            text = "the scheduler was restarted before its pods were made"
+            text = "the scheduler was restarted before its pods were created"
             self._events.put_nowait(WorkerEnded(worker, time.time(), None, EndedBy.LOST, text))
         for name in found.unexpected:
             await self.job_writer.delete_job(name)
@@ -255,7 +255,7 @@ class KubernetesRuntime:
         without a pod has begun.
         """
         if attempt.unbegun and not await self._was_made(attempt):
-            text = "the scheduler was restarted before its pods could begin"
+            text = "the scheduler was restarted before its pods could start"
             for state in attempt.unbegun:
                 self._monitor.give_back(state, Trouble("half", text, 0.0, EndedBy.LOST))
             return
@@ -266,7 +266,7 @@ class KubernetesRuntime:
         try:
             return await self.job_writer.has_secret(attempt.name)
         except KubeFailure as refused:
-            log.warning("it is not known whether %s was made: %s", attempt.name, refused)
+            log.warning("it is unknown whether %s was created: %s", attempt.name, refused)
             return False
 
     async def _make(self, attempt: AttemptState) -> bool:
@@ -296,9 +296,9 @@ class KubernetesRuntime:
     async def _not_made(self, attempt: AttemptState, refused: Exception) -> None:
         """Give up workers without objects that the API server rejected; others keep running."""
         full = no_room(str(refused), self._settings.namespace)
-        text = (full or f"the cluster does not take it: {refused}")[:TEXT_LIMIT]
+        text = (full or f"the cluster rejects it: {refused}")[:TEXT_LIMIT]
         by = EndedBy.NO_ROOM if full else EndedBy.COULD_NOT_START
-        log.warning("attempt %s was not made: %s", attempt.name, refused)
+        log.warning("attempt %s not created: %s", attempt.name, refused)
         for state in list(attempt.live):
             if state.pod is None:
                 self._monitor.end(state, WorkerEnd(None, by, text))
@@ -315,7 +315,7 @@ class KubernetesRuntime:
         try:
             return await self.job_writer.open(pod, state.node, state.slots)
         except KubeFailure as refused:
-            text = f"the cluster does not let it begin: {refused}"[:TEXT_LIMIT]
+            text = f"the cluster does not let it start: {refused}"[:TEXT_LIMIT]
             self._monitor.give_back(state, Trouble("gate", text, 0.0, EndedBy.LOST))
             return False
         finally:
@@ -387,7 +387,7 @@ class KubernetesRuntime:
 
     def _why_not(self, name: str) -> str | None:
         node = self._informers.node(name)
-        gone = f"there is no node {name} any more"
+        gone = f"node {name} no longer exists"
         return gone if node is None else why_not(node, self._settings.tolerations)
 
     def _ask(

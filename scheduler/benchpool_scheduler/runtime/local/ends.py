@@ -21,8 +21,8 @@ from .environment import tag
 
 T = TypeVar("T")
 
-LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
-GONE_TEXT = "its folder is not in the state folder; whatever may have run of it was ended"
+LOST_TEXT = "its machine was restarted, or its supervisor was killed"
+GONE_TEXT = "its folder is not in the state folder; any processes of it were ended"
 
 AGAIN_S = (0.1, 5.0)
 """Delay before a retry after a fault of the machine, in seconds: the first and the longest."""
@@ -168,4 +168,4 @@ def _last_line(path: Path) -> str:
         lines = file.read().decode(errors="replace").strip().splitlines()
         if lines:
             return lines[-1][:200]
-    return "it left no word"
+    return "it left no message"

@@ -86,7 +86,7 @@ class SimulatedSource:
     @property
     def note(self) -> str:
         """Sentence that they are simulated."""
-        return f"{self.count} simulated GPUs of model {self.model}; no job really computes on them"
+        return f"{self.count} simulated GPUs of model {self.model}; jobs do not compute on them"
 
 
 def simulated_uuid(index: int) -> str:
@@ -113,7 +113,7 @@ class NvmlSource:
         self._node = node
         self._ours = ours or started_by_us
         self._known: dict[str, Device] = {}
-        self._note = "NVML was not asked yet"
+        self._note = "NVML was not queried yet"
         self._connected = False
 
     @property
@@ -134,7 +134,7 @@ class NvmlSource:
             self._disconnect()  # handles become stale when a GPU is reset
         self._known |= {device.uuid: device for device in found}
         self._note = f"{len(found)} GPUs found through NVML"
-        lost = self._lost(frozenset(device.uuid for device in found), "NVML lists it no longer")
+        lost = self._lost(frozenset(device.uuid for device in found), "NVML no longer lists it")
         return (*found, *lost)
 
     def processes(self, uuid: str) -> tuple[int, ...] | None:

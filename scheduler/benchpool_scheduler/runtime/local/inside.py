@@ -33,7 +33,7 @@ class LocalInside:
         """Return the stacks of a worker's Python processes; may take seconds."""
         run = self._running.get(worker)
         if run is None or run.let_go:
-            return WorkerStacks(why="It does not run.")
+            return WorkerStacks(why="It is not running.")
         found = await asyncio.to_thread(taking.take, run.handle.pid)
         return msgspec.convert(found, WorkerStacks)
 
@@ -52,7 +52,7 @@ class LocalInside:
         folder = self._folders.output(job)
         owner = os.lstat(folder)
         if not stat.S_ISDIR(owner.st_mode):
-            raise NotADirectoryError(20, "the results are no folder", str(folder))
+            raise NotADirectoryError(20, "the results are not a folder", str(folder))
         drop = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
         writer = await asyncio.create_subprocess_exec(
             *("/bin/sh", "-c", WRITE, "sh", name),

@@ -145,6 +145,6 @@ async def living(folder: Path, patience_s: float) -> SupervisorHandle | None:
         if process is not None:
             return await ends.patiently(partial(find, process))
         if time.monotonic() > last:
-            raise TimeoutError(f"the supervisor in {folder} has not said who it is")
+            raise TimeoutError(f"the supervisor in {folder} has not identified itself")
         await asyncio.sleep(LOOK_S)
     return None

@@ -25,7 +25,7 @@ PIECE = 1 << 16
 PATIENCE_S, REAP_S = 30.0, 0.2
 """Timeout for a trial, and delay before a killed trial is reaped, in seconds."""
 
-TOO_LONG = f"a start that should end at once had not ended after {PATIENCE_S:.0f} s"
+TOO_LONG = f"a test start did not end within {PATIENCE_S:.0f} s"
 COMMAND = ("sh", "-c", ":")
 
 
@@ -41,7 +41,7 @@ async def try_start(folders: Folders) -> StartFault | None:
         told |= {"folders": [], "output": str(folder)}
         lock = take_lock(folder)
         if lock is None:
-            return StartFault(None, "an earlier trial has not ended")
+            return StartFault(None, "an earlier test start has not ended")
         try:
             handle, ready = supervisors.start(folder, told, lock)
         finally:
@@ -86,7 +86,7 @@ async def _end_of(handle: supervisors.SupervisorHandle) -> int | None:
 def _verdict(end: dict[str, object] | None, status: int | None) -> StartFault | None:
     if end is None:
         known = status if status in machine_faults.FAULTS else None
-        text = "its supervisor left no word" if known is None else machine_faults.sentence(known)
+        text = "its supervisor left no message" if known is None else machine_faults.sentence(known)
         return StartFault(known, text)
     if end.get("exit_code") == 0:
         return None

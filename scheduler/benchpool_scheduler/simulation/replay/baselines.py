@@ -97,7 +97,7 @@ class Static:
         whole = sum(quotas.values())
         if whole > pool.gpus:
             raise InvalidInput(
-                f"the partitions of static add up to {whole} GPUs and the pool has {pool.gpus}; "
+                f"the partitions of static add up to {whole} GPUs, but the pool has {pool.gpus}; "
                 "use --quota-rule p98-scaled or more GPUs",
                 numbers={"partitions": whole, "gpus": pool.gpus},
             )
@@ -105,8 +105,8 @@ class Static:
             part = quotas[run.job.project]
             if run.job.gpus > part:
                 raise InvalidInput(
-                    f"the job on line {run.job.line} of the trace asks for {run.job.gpus} GPUs and "
-                    f"the partition of its project {run.job.project} has {part}; give more GPUs",
+                    f"the job on line {run.job.line} of the trace requests {run.job.gpus} GPUs, "
+                    f"but the partition of its project {run.job.project} has {part}; add GPUs",
                     numbers={"line": run.job.line, "gpus": run.job.gpus, "partition": part},
                 )
         self.places = Places(pool)

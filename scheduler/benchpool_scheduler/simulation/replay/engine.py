@@ -194,7 +194,7 @@ class ReplayClock:
     def _leave(self, run: Run, now_s: float) -> float:
         started_s, run.started_s = run.started_s, None
         if started_s is None:
-            raise AssertionError(f"job {run.index} of the trace does not run")
+            raise AssertionError(f"job {run.index} of the trace is not running")
         self.meter.change(-run.job.gpus, now_s)
         run.held.append((started_s, now_s))
         return started_s

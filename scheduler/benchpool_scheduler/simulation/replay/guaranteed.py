@@ -112,8 +112,8 @@ class Guaranteed:
         plan = decide_on(self.state, now_s, explain=False)
         if broken := sound_on(self.state, plan).broken:
             raise RuntimeError(
-                f"the plan of the pass at {now_s:g} s would break {broken[0]}; please report this "
-                "fault of benchpool with the trace"
+                f"the plan of the pass at {now_s:g} s would violate {broken[0]}; report this bug "
+                "of benchpool with the trace"
             )
         for command in plan.commands:
             if isinstance(command, Preempt):

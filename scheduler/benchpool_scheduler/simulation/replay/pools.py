@@ -56,15 +56,16 @@ class ReplayPool:
                 return workers
         raise _too_large(
             job,
-            f"no equal workers of them fit {self.nodes} nodes of {self.gpus_per_node}",
+            f"they cannot be split into equal workers on {self.nodes} nodes of "
+            f"{self.gpus_per_node}",
             "--nodes or --gpus-per-node",
         )
 
 
 def _too_large(job: TraceJob, why: str, option: str) -> InvalidInput:
     return InvalidInput(
-        f"the job on line {job.line} of the trace asks for {job.gpus} GPUs, and {why}; "
-        f"it could never run: raise {option}",
+        f"the job on line {job.line} of the trace requests {job.gpus} GPUs, but {why}, so it can "
+        f"never run; raise {option}",
         numbers={"line": job.line, "gpus": job.gpus},
     )
 

@@ -100,7 +100,7 @@ def from_file(path: Path, jobs: Sequence[TraceJob]) -> Quotas:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
             if next(reader, None) != ["project", "quota"]:
-                raise InvalidInput(f"{path}, line 1 must be project,quota; write it so")
+                raise InvalidInput(f"{path}, line 1 must be project,quota")
             for cells in reader:
                 if cells:
                     name, quota = _row(path, reader.line_num, cells)

@@ -153,13 +153,13 @@ def _decider(
 ) -> Decider:
     if calibration is not None and options.policy != "guaranteed":
         raise InvalidInput(
-            f"estimates of starts are made with the policy guaranteed, not with {options.policy}; "
-            "leave out --estimates or --policy",
+            f"estimates of starts need the policy guaranteed, not {options.policy}; omit "
+            "--estimates or --policy",
             field="estimates",
         )
     if options.judged_from is not None and calibration is None:
         raise InvalidInput(
-            "--judged-from says which estimates count, and none are made; add --estimates",
+            "--judged-from selects estimates, but there are none; add --estimates",
             field="judged_from",
         )
     if options.policy == "fifo":
@@ -191,7 +191,7 @@ def _pool(options: ReplayOptions) -> ReplayPool:
     if options.gpus is None and options.nodes is not None and options.gpus_per_node is not None:
         return ReplayPool(options.nodes, options.gpus_per_node)
     raise InvalidInput(
-        "say how large the pool is: --gpus N, or --nodes K with --gpus-per-node G", field="gpus"
+        "give the size of the pool: --gpus N, or --nodes K with --gpus-per-node G", field="gpus"
     )
 
 

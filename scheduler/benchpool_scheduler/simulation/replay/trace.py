@@ -57,7 +57,7 @@ def read(path: Path) -> list[TraceJob]:
     """
     jobs = sorted(_rows(path), key=lambda job: job.submit_s)
     if not jobs:
-        raise InvalidInput(f"{path} holds no job; give a trace with at least one row")
+        raise InvalidInput(f"{path} has no jobs; give a trace with at least one row")
     return jobs
 
 
@@ -72,7 +72,7 @@ def _rows(path: Path) -> Iterator[TraceJob]:
     except (OSError, EOFError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}; give a readable trace") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"{path} is no CSV in UTF-8: {error}; correct it") from error
+        raise InvalidInput(f"{path} is not CSV in UTF-8: {error}; correct it") from error
 
 
 def _open(path: Path) -> TextIO:
@@ -89,8 +89,7 @@ def _header(path: Path, names: Sequence[str]) -> Sequence[str]:
         if name not in (*NEEDED, *OPTIONAL):
             known = ", ".join((*NEEDED, *OPTIONAL))
             raise InvalidInput(
-                f"{path}, line 1 has the column {name!r}, which no trace has; the columns are "
-                f"{known}",
+                f"{path}, line 1 has the unknown column {name!r}; the columns are {known}",
                 field=name,
             )
         if number > 1:

@@ -1,4 +1,4 @@
-"""The pools of ``benchpool bench`` (formats, section 3), built in memory.
+"""The pools of ``benchpool bench time`` (formats, section 3), built in memory.
 
 Nodes have 8 GPUs. A shape defines its default size, its expected result and, for ``event``, the
 running job that ends.
@@ -198,10 +198,10 @@ def _event(count: int) -> Built:
 SHAPES: Mapping[str, Shape] = {
     "fill": Shape("empty nodes, 8N one-GPU jobs in 20 projects: all start", 500, 3, _fill),
     "cycle": Shape("4N run, 10N wait: one pass with every reason", 1000, 20, _cycle),
-    "event": Shape("the same; one job ends: the pass that follows", 1000, 20, _event),
-    "drain": Shape("a gang takes back half of what is lent", 1000, 2, _drain),
-    "swap": Shape("8N jobs give way to 8N others in one pass", 500, 1, _swap),
-    "blocked": Shape("as drain, but one GPU short: nobody pays", 1000, 2, _blocked),
+    "event": Shape("as cycle, after one job ends: the next pass", 1000, 20, _event),
+    "drain": Shape("a gang reclaims half of the lent GPUs", 1000, 2, _drain),
+    "swap": Shape("8N jobs are preempted for 8N others in one pass", 500, 1, _swap),
+    "blocked": Shape("as drain, but one GPU short: no job is preempted", 1000, 2, _blocked),
     "gang": Shape("512 workers, a topology of four levels", 1000, 1, _gang),
 }
 """Every shape of the decision core, by name."""

@@ -1,4 +1,4 @@
-"""Print the results of ``benchpool bench``, and return its exit status."""
+"""Print the results of ``benchpool bench time``, and return its exit status."""
 
 from __future__ import annotations
 

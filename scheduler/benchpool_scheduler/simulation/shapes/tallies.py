@@ -89,6 +89,6 @@ def something_starts(waiting: int) -> Expectation:
         peaceful = not (found.preempted or found.moved or found.unexplained)
         if peaceful and found.started and found.started + found.waiting == waiting:
             return None
-        return f"expected that some of {waiting} start and nobody is preempted"
+        return f"expected that some of {waiting} start and no job is preempted"
 
     return check

@@ -33,7 +33,7 @@ COLLECTIONS = (10_000, 10, 1_000)
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One row of ``benchpool bench``.
+    """One row of ``benchpool bench time``.
 
     Attributes:
         jobs: Jobs in the shape, running and queued.
@@ -96,7 +96,7 @@ def in_a_fresh_process(shape: str, nodes: int | None = None) -> Timed:
     words = [sys.executable, "-m", __package__, shape, str(size)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise ServerFault(f"The run of {shape} ended with {done.returncode}: {last}")
     return Timed(**json.loads(done.stdout))
 

@@ -64,17 +64,19 @@ def take(root: int) -> dict[str, object]:
 
 def _why(seen: int, told: int, refused: str) -> str:
     if refused and told:
-        return f"py-spy may not look into its processes here ({refused}); they wrote themselves."
+        return (
+            f"py-spy may not read its processes here ({refused}); the stacks are their own output."
+        )
     if told:
         return ""
     if not seen:
         return "None of its processes is Python."
     why = (
-        f"py-spy may not look into its processes here ({refused})"
+        f"py-spy may not read its processes here ({refused})"
         if refused
-        else "there is no py-spy"
+        else "py-spy is not installed"
     )
-    return f"Its Python has arranged no stacks at its start, and {why}."
+    return f"Its Python installed no stack dump handler at its start, and {why}."
 
 
 def _command(pid: int) -> bytes:

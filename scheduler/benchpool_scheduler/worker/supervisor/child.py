@@ -74,8 +74,8 @@ def find_account(name: str | None) -> Account | None:
             return None
         own = f"account number {os.geteuid()}"
         raise StartFailed(
-            f"the service runs as {own} and may not run jobs as {name!r}; "
-            "start it as root, or let all jobs run under its own account",
+            f"the service runs as {own} and may not run jobs as {name!r}; start it as root, or "
+            "run all jobs under its own account",
             126,
         )
     return Account(name, entry.pw_uid, entry.pw_gid)
@@ -252,8 +252,8 @@ def _explain(stage: str, number: int, command: str, folder: str) -> StartFailed:
     why = os.strerror(number) if number else "not possible"
     if stage == "state":
         return StartFailed(
-            f"the job's account cannot reach {folder}: {why}; let others pass through the state "
-            "folder (chmod o+x) and all folders above it",
+            f"the job's account cannot reach {folder}: {why}; give other accounts access through "
+            "the state folder (chmod o+x) and all folders above it",
             126,
         )
     if stage == "folder":

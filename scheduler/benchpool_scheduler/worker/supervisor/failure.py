@@ -31,16 +31,16 @@ _ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
 _LIBRARY = re.compile(r"<frozen |/(site|dist)-packages/|/lib/python3[.\d]*/")
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _SIGNALS = {
-    signal.SIGSEGV: "it used memory that is not its own",
-    signal.SIGBUS: "it used memory that is not there; often /dev/shm is full",
-    signal.SIGABRT: "it gave itself up, as the C library and CUDA do after a fault",
-    signal.SIGFPE: "it divided a whole number by zero",
+    signal.SIGSEGV: "it accessed invalid memory",
+    signal.SIGBUS: "it accessed missing memory; often /dev/shm is full",
+    signal.SIGABRT: "it aborted, as the C library and CUDA do after an error",
+    signal.SIGFPE: "it divided an integer by zero",
     signal.SIGILL: "it was built for another processor",
-    signal.SIGKILL: "somebody killed it, often the operating system for want of memory",
-    signal.SIGTERM: "somebody told it to end",
-    signal.SIGINT: "somebody interrupted it",
-    signal.SIGXCPU: "it used more processor time than it may",
-    signal.SIGXFSZ: "it wrote a larger file than it may",
+    signal.SIGKILL: "it was killed, often by the operating system when memory is short",
+    signal.SIGTERM: "it was asked to terminate",
+    signal.SIGINT: "it was interrupted",
+    signal.SIGXCPU: "it used more processor time than allowed",
+    signal.SIGXFSZ: "it wrote a larger file than allowed",
 }
 
 
@@ -56,9 +56,9 @@ def sentence(code: int, tail: bytes) -> str | None:
     >>> sentence(1, b"benchpool: cell 3 failed: KeyError: 'a' (line 2)")
     "failed in cell 3 with KeyError: 'a' (line 2)"
     >>> sentence(139, b"")
-    'was ended by SIGSEGV: it used memory that is not its own'
+    'was ended by SIGSEGV: it accessed invalid memory'
     >>> sentence(139, b"benchpool: the kernel ended in cell 7 by signal 11")
-    'was ended in cell 7 by SIGSEGV: it used memory that is not its own'
+    'was ended in cell 7 by SIGSEGV: it accessed invalid memory'
     >>> sentence(5, b"benchpool: the kernel ended in cell 7 with exit code 5")
     'failed in cell 7: its Python ended with exit code 5'
     >>> sentence(3, b"bye") is None
@@ -113,9 +113,9 @@ def place(said: str) -> dict[str, int | str]:
     {'cell': 3, 'line': 2}
     >>> place("failed with ValueError: no such file (train.py, line 12)")
     {'line': 12, 'file': 'train.py'}
-    >>> place("it was ended in cell 7 by SIGSEGV: it used memory that is not its own")
+    >>> place("it was ended in cell 7 by SIGSEGV: it accessed invalid memory")
     {'cell': 7}
-    >>> place("was ended by SIGSEGV: it used memory that is not its own")
+    >>> place("was ended by SIGSEGV: it accessed invalid memory")
     {}
     """
     found: dict[str, int | str] = {}

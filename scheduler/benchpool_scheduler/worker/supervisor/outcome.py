@@ -74,9 +74,9 @@ def words(code: int, seen: Seen, tail: bytes = b"") -> tuple[str, str | None]:
 
     >>> by, text = words(137, Seen(around=True, inside=True, memory=8 << 30))
     >>> by, text
-    ('out-of-memory', 'it ran out of memory: it needed more than the 8 GiB that it asked for')
+    ('out-of-memory', 'it ran out of memory: it needed more than the 8 GiB that it requested')
     >>> words(1, Seen(refused=True, processes=1000))[1].split(";")[0]
-    'it had 1,000 processes and threads, and may not have more'
+    'it reached its limit of 1,000 processes and threads'
     """
     if not seen.killed and seen.inside and code != 0 and seen.memory is not None:
         return "out-of-memory", _beyond_its_own(code, seen.memory, tail)
@@ -89,15 +89,15 @@ def words(code: int, seen: Seen, tail: bytes = b"") -> tuple[str, str | None]:
         return seen.by, "it did not end within its grace period and was killed"
     if code != 0 and seen.refused:
         return seen.by, (
-            f"it had {seen.processes:,} processes and threads, and may not have more; use fewer "
-            "data workers, or set OMP_NUM_THREADS"
+            f"it reached its limit of {seen.processes:,} processes and threads; use fewer data "
+            "workers, or set OMP_NUM_THREADS"
         )
     what = failure.sentence(code, tail) if seen.by == "itself" else None
     return seen.by, None if what is None else f"it {what}"
 
 
 def _beyond_its_own(code: int, memory: int, tail: bytes) -> str:
-    beyond = f"more than the {memory / GIB:g} GiB that it asked for"
+    beyond = f"more than the {memory / GIB:g} GiB that it requested"
     if code == 137:
         return f"it ran out of memory{failure.in_cell(tail)}: it needed {beyond}"
     return f"it ran out of memory{failure.in_cell(tail)}: its processes needed {beyond}"

@@ -284,7 +284,7 @@ class Supervisor:
     def _heed(self, signals: bytes) -> None:
         self._inbox.heed(signals)
         if signal.SIGTERM in signals and self._stop is None:
-            text = "the machine is being shut down"
+            text = "the machine is shutting down"
             self._begin(StopRequest("pause", self._config.grace_s, "the machine", text), "lost")
 
     def _look_for_stop(self, now: float) -> None:

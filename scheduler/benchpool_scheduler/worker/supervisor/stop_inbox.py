@@ -8,7 +8,7 @@ from .config import StopRequest
 AGAIN_S = (0.1, 5.0)
 """Delay before ``stop.json`` is read again after a fault, in seconds: the first and the longest."""
 
-WORDLESS = "it was told to stop; why could not be written down"
+WORDLESS = "it was asked to stop; the reason could not be stored"
 
 
 class StopInbox:

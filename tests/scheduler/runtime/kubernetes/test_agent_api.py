@@ -178,7 +178,7 @@ async def test_agent_retries_while_scheduler_is_unreachable(served: ServedAgents
             await asyncio.to_thread(lost.get, "notice?wait_s=0", patience_s=0.5)
     assert await asyncio.to_thread(link.get, "notice?wait_s=0") == b""
     wrong = Link(served.url, path, "0" * 64, threading.Event())
-    with pytest.raises(LinkRefused, match="token of this very worker"):
+    with pytest.raises(LinkRefused, match="token of this worker"):
         await asyncio.to_thread(wrong.get, "notice?wait_s=0", patience_s=60.0)
 
 

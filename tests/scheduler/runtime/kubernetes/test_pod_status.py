@@ -57,7 +57,7 @@ def test_pod_rejected_by_kubelet_is_not_taken(reason: str, message: str) -> None
     end = end_of(refused, gone=False, asked=False, given_back=None)
     assert end is not None
     assert (end.by, end.exit_code) == (EndedBy.NOT_TAKEN, None)
-    assert end.text == f"n0 did not take it ({reason}): {message}"
+    assert end.text == f"n0 rejected it ({reason}): {message}"
 
 
 def test_running_pod_on_lost_node_is_lost() -> None:
@@ -101,7 +101,7 @@ NO_PYTHON = {
 SAID_LOST = {
     "terminated": {
         "exitCode": 1,
-        "message": '{"by": "lost", "text": "its pod was taken away before it started"}',
+        "message": '{"by": "lost", "text": "its pod was deleted before it started"}',
     }
 }
 EVICTED = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
@@ -161,7 +161,7 @@ def test_agent_install_failure_names_node() -> None:
     end = end_of(starting(NO_SPACE), gone=False, asked=False, given_back=None)
     assert end is not None
     assert end.text == (
-        "n0 could not put the agent into its pod (exit code 128): failed to create containerd "
+        "n0 could not install the agent in its pod (exit code 128): failed to create containerd "
         "task: no space left on device"
     )
 
@@ -310,5 +310,5 @@ def test_jobs_with_bad_image_do_not_block_node() -> None:
     assert backoff.out(100.0) == {}
     for number in range(SEVERAL):
         who = witness(pod({"phase": "Failed", "reason": "OutOfcpu"}), f"job{number}", None)
-        backoff.add("n0", who, "n0 did not take it", 100.0)
-    assert backoff.out(101.0) == {"n0": "n0 did not take it"}
+        backoff.add("n0", who, "n0 rejected it", 100.0)
+    assert backoff.out(101.0) == {"n0": "n0 rejected it"}

@@ -79,16 +79,19 @@ class AdmittedPods:
         attempt.admitted = True
         pods = self._gathered().get(worker.job, ())
         if len(pods) != len(launch.nodes):
-            self._refuse(attempt, worker, "its pods are not there any more")
+            self._refuse(attempt, worker, "its pods no longer exist")
             return
         pod = pods[worker.worker]
         asked = workloads.gpus_of(pod, self._settings.gpu_prefixes)[1]
         if asked != len(launch.gpus):
-            text = f"{pod.view.name} asks for {asked} GPUs, and its job for {len(launch.gpus)}"
+            text = f"{pod.view.name} requests {asked} GPUs, but its job {len(launch.gpus)}"
             self._refuse(attempt, worker, text)
             return
         if not self._allows(pod, node):
-            text = f"{pod.view.name} may not be on {node} by its own nodeSelector or node affinity"
+            text = (
+                f"{pod.view.name} may not run on {node} because of its own nodeSelector or node "
+                "affinity"
+            )
             self._refuse(attempt, worker, text)
             return
         self._bound[pod.view.uid] = worker
@@ -156,5 +159,7 @@ class AdmittedPods:
         except KubeNotFound:
             return
         except KubeFailure as refused:
-            log.warning("why pod %s/%s waits is not said: %s", pod.namespace, pod.name, refused)
+            log.warning(
+                "reason of waiting pod %s/%s not written: %s", pod.namespace, pod.name, refused
+            )
             self._said.pop(pod.uid, None)

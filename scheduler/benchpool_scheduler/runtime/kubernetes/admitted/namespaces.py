@@ -63,8 +63,7 @@ def read_namespaces(text: str) -> tuple[AdmittedNamespace, ...]:
     twice = sorted(_twice(one.name for one in found))
     if twice:
         raise InvalidInput(
-            f"The namespace {twice[0]} is listed twice among those that are admitted; list it once "
-            "with `projects`.",
+            f"The admitted namespace {twice[0]} is listed twice. List it once with `projects`.",
             field="admitted_namespaces",
         )
     return found

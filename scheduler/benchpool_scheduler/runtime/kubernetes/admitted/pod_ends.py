@@ -36,7 +36,7 @@ def end_of(
         return WorkerEnd(0, EndedBy.ITSELF, None, at)
     evicted = EndCause.EVICTED if pod.reason == "Evicted" else None
     if gone or pod.leaving or pod.why_leaving is not None or evicted:
-        why = pod.why_leaving or pod.message or "somebody deleted its pod"
+        why = pod.why_leaving or pod.message or "its pod was deleted"
         return WorkerEnd(code, EndedBy.LOST, why[:TEXT_LIMIT], at, evicted)
     if pod.ended is not None and pod.ended.reason == "OOMKilled":
         return WorkerEnd(code, EndedBy.OUT_OF_MEMORY, "it ran out of memory", at)
@@ -58,5 +58,5 @@ def trouble_of(
         return None
     if not pod.owned:
         return None
-    text = f"{node} cannot take it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
+    text = f"{node} cannot run it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
     return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.COULD_NOT_START)

@@ -116,7 +116,7 @@ def _problem(
     first, group = pods[0], pods[0].group
     projects = {pod.project for pod in pods}
     if len(projects) > 1:
-        return "Its pods name different projects; name one, or none."
+        return "Its pods name different projects. Name one, or none."
     if space.project_of(first.project) is None:
         allowed = ", ".join((space.project, *space.projects))
         return (
@@ -124,18 +124,21 @@ def _problem(
             f"an administrator allows: {allowed}."
         )
     if any(resource == "?" for resource, _ in asked):
-        return "It asks for GPUs of several kinds; one pod may have GPUs of one kind."
+        return "It requests GPUs of several kinds. One pod may have GPUs of one kind only."
     if asked[0][1] == 0:
-        return "It asks for no GPU, so it need not wait here: remove the gate from its template."
+        return "It requests no GPU, so it need not wait here. Remove the gate from its template."
     if len(set(asked)) > 1:
-        return "The pods of its group ask for different GPUs; all of a group ask for the same."
+        return (
+            "The pods of its group request different GPUs. All pods of a group must request the "
+            "same."
+        )
     if group is not None and not any(pod.view.job for pod in pods):
         if not group.size:
             return (
-                f"The pods of group {visible(group.name)[:100]} do not say how many they are; set "
-                "the annotation benchpool.io/group-size to a number from 1 to 4096."
+                f"The pods of group {visible(group.name)[:100]} do not state the size of the "
+                "group. Set the annotation benchpool.io/group-size to a number from 1 to 4096."
             )
         if len(pods) < group.size:
             name = visible(group.name)[:100]
-            return f"Of group {name}, {len(pods)} of {count(group.size, 'pod')} are there."
+            return f"Incomplete group {name}: {len(pods)} of {count(group.size, 'pod')} exist."
     return ""

@@ -72,7 +72,7 @@ def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
         below = os.path.relpath(here, folder)
         wrong = _beyond(f"{below}/")
         if wrong is not None:
-            raise TooMuch(f"a folder in it {wrong}: {below[:100]}...; let the job save elsewhere")
+            raise TooMuch(f"a folder in it {wrong}: {below[:100]}...; make the job save elsewhere")
         yield here, sorted(files)
 
 
@@ -80,16 +80,16 @@ def _beyond(name: str) -> str | None:
     """Return the limit that the path of a member exceeds, as a text, or None."""
     depth, length = name.count("/"), len(os.fsencode(name))
     if depth > MOST_DEPTH:
-        return f"lies {depth} folders deep and {MOST_DEPTH} are allowed"
+        return f"is {depth} folders deep; the limit is {MOST_DEPTH}"
     if length > MOST_PATH:
-        return f"has a path of {length} bytes and {MOST_PATH} are allowed"
+        return f"has a path of {length} bytes; the limit is {MOST_PATH}"
     return None
 
 
 def _bound(total: int, most_bytes: int, what: str) -> None:
     if total > most_bytes:
         raise TooMuch(
-            f"the {what} has {total} bytes and {most_bytes} may be sent; let the job save to a "
+            f"the {what} has {total} bytes and the limit is {most_bytes}; make the job save to a "
             "volume that its pods mount"
         )
 
@@ -119,7 +119,7 @@ def _unpack(packed: str, folder: str) -> None:
         if large > os.stat(packed).st_size or any(
             one.issparse() or one.size < 0 for one in members
         ):
-            raise Damaged(f"it would take {large} bytes and has {os.stat(packed).st_size}")
+            raise Damaged(f"it would unpack to {large} bytes but has {os.stat(packed).st_size}")
         for one in members:
             wrong = _beyond(one.name)
             if wrong is not None:

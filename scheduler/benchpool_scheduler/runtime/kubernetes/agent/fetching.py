@@ -36,7 +36,7 @@ def fetch_all(config: AgentConfig, link: Link) -> None:
         if not link.fetch(f"objects/{sha256}", target, PATIENCE_S):
             raise CouldNotFetch("a submitted file is missing on the server; submit the job again")
         if _hash(target) != sha256:
-            raise CouldNotFetch("a submitted file was damaged on its way; submit the job again")
+            raise CouldNotFetch("a submitted file was damaged in transfer; submit the job again")
     os.makedirs(config.checkpoint, mode=0o700, exist_ok=True)
     if config.attempt == 1 or not config.carries:
         return
@@ -48,8 +48,8 @@ def fetch_all(config: AgentConfig, link: Link) -> None:
                 archives.unpack(packed, config.checkpoint)
             except archives.Damaged as wrong:
                 raise CouldNotFetch(
-                    f"the checkpoint that worker {index} sent is damaged ({wrong}); send the job "
-                    "again, or save to a volume that its pods mount"
+                    f"the checkpoint that worker {index} sent is damaged ({wrong}); submit the "
+                    "job again, or save to a volume that its pods mount"
                 ) from wrong
             os.unlink(packed)
 

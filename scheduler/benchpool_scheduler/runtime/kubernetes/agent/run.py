@@ -109,7 +109,7 @@ class Agent:
         if self._notice is not None:
             return self._end(None, "notice", "it was stopped before it started", {})
         if self._unwanted.is_set():
-            return self._end(None, "lost", "its pod was taken away before it started", {})
+            return self._end(None, "lost", "its pod was deleted before it started", {})
         return self._end(None, "lost", f"its files could not be fetched: {why}", {})
 
     def _link(self, ended: threading.Event | None = None) -> Link:
@@ -166,7 +166,7 @@ class Agent:
         """Send the stacks of the command's Python processes."""
         with self._lock:
             supervisor = self._supervisor
-        nothing: dict[str, object] = {"processes": [], "why": "It has not begun yet."}
+        nothing: dict[str, object] = {"processes": [], "why": "It has not started yet."}
         found = nothing if supervisor is None else taking.take(supervisor.pid)
         with contextlib.suppress(LinkAway, LinkRefused):
             self._link().post("stacks", json.dumps(found).encode())
@@ -266,7 +266,8 @@ def main() -> None:
     os.umask(0o077)
     if not os.path.exists(os.path.join(paths.CONFIG_FOLDER, paths.CONFIG_FILE)):
         print(
-            f"benchpool agent: no order in {paths.CONFIG_FOLDER}; a pod mounts it", file=sys.stderr
+            f"benchpool agent: no configuration in {paths.CONFIG_FOLDER}; a worker's pod mounts it",
+            file=sys.stderr,
         )
         sys.exit(2)
     sys.exit(Agent(read(), paths.AGENT).run())

@@ -99,7 +99,7 @@ class WorkerShells:
     def _opened(self, told: Mapping[str, object], supervisor: int | None) -> ShellTerminal:
         """Open a shell. Raises OSError."""
         if supervisor is None:
-            raise ProcessLookupError(3, "the worker's command has not begun yet")
+            raise ProcessLookupError(3, "the worker's command has not started yet")
         command = shell_terminal.entering(self._program, supervisor, str(told["term"]))
         rows, columns = int(str(told["rows"])), int(str(told["columns"]))
         return ShellTerminal(command, rows, columns, self._children)

@@ -103,7 +103,7 @@ class SupervisedCommand:
         return {
             "exit_code": None,
             "by": "lost",
-            "text": "the process that watched over it was killed, perhaps for want of memory",
+            "text": "its supervisor was killed, perhaps because memory was short",
             "started": None,
             "ended": time.time(),
         }

@@ -91,7 +91,7 @@ class LibcudaDriver:
             self.close()
             if line is None:
                 raise CallHung(action, self._times_s[action])
-            raise CallFailed(action, None, "the process that asks the driver has ended")
+            raise CallFailed(action, None, "the process that calls the driver has ended")
         answer = json.loads(line)
         if "ok" not in answer:
             raise CallFailed(answer["call"], answer["code"], answer["name"])

@@ -94,7 +94,7 @@ class LocalParker:
         shut = [f"{gate.name}: {gate.text}" for gate in closed(gates)]
         process = process_identity.identity(pid) if pid else None
         if not shut and (process is None or not self._on_bench(pid, gpus[0])):
-            shut = ["one process: what computes on its GPU is none of its bench"]
+            shut = ["one process: the process on its GPU does not belong to its bench"]
         if shut or process is None:
             return ParkLook(None, shut)
         return ParkLook(Parkable(pid, process, gpus[0], kernel.used or 0))

@@ -74,7 +74,7 @@ def _event(act: ParkAct, one: Parkable, hands: Hands) -> ParkEvent:
         if _done(act, one, hands):
             return ParkEvent.DONE
         if act is ParkAct.PROVE_VACATED:
-            hands.told("NVML names the process on its GPU still")
+            hands.told("NVML still lists the process on its GPU")
     except CallFailed as failed:
         hands.told(str(failed))
     return _afterwards(one, hands)

@@ -81,13 +81,13 @@ def run(
     if version is None:
         raise TrialFailed("no NVIDIA driver answers on this machine")
     if gpu is None:
-        raise TrialFailed("no whole GPU is free of processes now: try again when one is")
+        raise TrialFailed("every whole GPU has processes now: try again when one is free")
     heard: list[str] = []
     hands = Hands(driver, gpus, lambda _: True, is_there, lambda *_: False, pause, heard.append)
     canary = children.start(MODULE, {**os.environ, "CUDA_VISIBLE_DEVICES": gpu})
     try:
         if children.answer(canary, READY_S) != b"ready":
-            raise TrialFailed(f"the tiny process could not begin on {gpu}")
+            raise TrialFailed(f"the test process could not start on {gpu}")
         facts = machine_facts.of_kernel(gpus, [gpu], canary.pid)
         shared = facts.managed or 0
         if shut := closed(gates_of_kernel(facts, machine, managed_limit=shared)):
@@ -101,7 +101,7 @@ def run(
         back = clock()
         children.ask(canary, b"?")
         if children.answer(canary, READY_S) != b"intact":
-            raise TrialFailed("it came back with other contents of its GPU memory")
+            raise TrialFailed("it was restored with different contents of its GPU memory")
         _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, heard)
     finally:
         children.abandon(canary)
@@ -116,4 +116,4 @@ def _reach(
     if reached is not wanted:
         way = "to host memory" if wanted is ParkState.PARKED else "back to the GPU"
         said = f": {heard[-1]}" if heard else ""
-        raise TrialFailed(f"on its way {way} the tiny process ended up {reached}{said}")
+        raise TrialFailed(f"the test process did not get {way}: it ended up {reached}{said}")
