@@ -24,7 +24,7 @@ c.JupyterHub.load_roles.extend(
         *roles,
         {
             "name": "benchpool-service",
-            "description": "What the scheduler asks the Hub",
+            "description": "Requests of the scheduler to the Hub",
             "scopes": [
                 "list:users",
                 "read:users",

@@ -119,6 +119,6 @@ class KnownBenches:
                 benches = await client.benches()
         except (BenchpoolError, TimeoutError) as failed:
             why = str(failed) or f"it did not answer within {PATIENCE_S:.0f} s."
-            log.warning("The scheduler does not tell of benches, so no server is culled: %s", why)
+            log.warning("No server is culled, because the scheduler reports no benches: %s", why)
             return None
         return {(it.user, it.server): it for it in benches}

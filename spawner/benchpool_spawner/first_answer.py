@@ -32,7 +32,7 @@ LONGEST_S = 24 * 3600.0
 UNANSWERED = "unanswered"
 """State key of a spawner whose start waits for the first answer."""
 
-AGAIN = "Start it again; if it ends so again, an administrator finds what it said in the Hub's log."
+AGAIN = "Start it again. If it ends again, an administrator finds its output in the Hub's log."
 
 TICKS_OF_A_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -115,8 +115,8 @@ class FirstAnswerMixin(LoggingConfigurable):
     quiet_timeout = Float(
         90.0,
         help="""
-        A start in which a notebook server uses no processor time for so many seconds, and does not
-        answer, is given up.
+        Timeout of a start while the notebook server uses no processor time and does not answer, in
+        seconds.
         """,
     ).tag(config=True)
 
@@ -202,8 +202,8 @@ class FirstAnswerMixin(LoggingConfigurable):
 
     def _not_answered(self) -> StartRefused:
         return StartRefused(
-            f"The notebook server of {self.user.name} did not answer, and did nothing for "
-            f"{self.quiet_timeout:.0f} s: it was ended. {AGAIN}",
+            f"The notebook server of {self.user.name} was stopped: it did not answer and was idle "
+            f"for {self.quiet_timeout:.0f} s. {AGAIN}",
             reason="server-start",
             status_code=503,
             retry_after_s=30,

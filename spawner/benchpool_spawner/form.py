@@ -194,7 +194,7 @@ def _hint(number: int, at_once: int) -> str:
         return ""
     more = number - at_once
     which = f"{more} of them {is_are(more)} " if at_once else ""
-    return f"{which}lent or taken now and waited for"
+    return f"{which}lent or in use now, so the start waits for them"
 
 
 def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
@@ -203,11 +203,11 @@ def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
     if build is None:
         return problem or "The scheduler does not answer."
     if number > build.quota:
-        return f"beyond your build quota of {build.quota}"
+        return f"exceeds your build quota of {build.quota}"
     if number > build.free:
         held = build.quota - build.free
         how = "held or parked" if build.lent else "held"
-        return f"{held} of your {build.quota} {is_are(held)} {how} already"
+        return f"{held} of your {build.quota} {is_are(held)} already {how}"
     return ""
 
 

@@ -78,25 +78,25 @@ def bench_line(build: BuildQuota, at_once: int) -> str:
     >>> bench_line(held, 2)
     '1 of 3 GPUs of your build quota is held by your default server, 2 are free for you now.'
     >>> bench_line(held, 1)  # doctest: +ELLIPSIS
-    '1 of 3 ... 2 are left: 1 at once, 1 is lent or taken and waited for.'
+    '1 of 3 ... 2 are left: 1 at once, 1 is lent or in use.'
     >>> bench_line(BuildQuota(2, "user susan", [], 2), 0)
-    'Your build quota is 2 GPUs (user susan): none at once, 2 are lent or taken and waited for.'
+    'Your build quota is 2 GPUs (user susan): none at once, 2 are lent or in use.'
     >>> bench_line(BuildQuota(1, "user susan", [], 0, lent=1), 0)
     'Your build quota is 1 GPU (user susan): none is left. 1 is lent while your server is parked.'
     >>> bench_line(BuildQuota(0, "default", [], 0), 0)
-    'Your build quota is 0 GPUs (default): servers start without a GPU, training has the pool.'
+    'Your build quota is 0 GPUs (default): servers start without a GPU; training uses the pool.'
     """
     if not build.quota and not build.held:
         return (
-            f"Your build quota is 0 GPUs ({build.rule}): servers start without a GPU, "
-            "training has the pool."
+            f"Your build quota is 0 GPUs ({build.rule}): servers start without a GPU; training "
+            "uses the pool."
         )
     lent = f" {build.lent} {is_are(build.lent)} lent while your server is parked."
     parked = lent if build.lent else ""
     held = sum(len(one.gpus) for one in build.held)
     quota = count(build.quota, "GPU")
     waited = build.free - at_once
-    later = f"{at_once or 'none'} at once, {waited} {is_are(waited)} lent or taken and waited for"
+    later = f"{at_once or 'none'} at once, {waited} {is_are(waited)} lent or in use"
     if not held:
         now = ", free for you now" if build.free else ": none is left"
         return (
@@ -116,14 +116,14 @@ def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:
     """Return the line about the user's jobs by state, and the projects for new jobs.
 
     >>> jobs_line([], [ProjectQuota("research", 3, 3, 0, None, 0)])
-    'None of your jobs runs or waits. You send jobs to project research.'
+    'You have no running or waiting jobs. You send jobs to project research.'
     """
     where = ""
     if projects:
         names = ", ".join(one.name for one in projects[:3]) + (", …" if projects[3:] else "")
         where = f" You send jobs to {'project' if len(projects) == 1 else 'projects'} {names}."
     if not jobs:
-        return f"None of your jobs runs or waits.{where}"
+        return f"You have no running or waiting jobs.{where}"
     counts = Counter(job.state for job in jobs)
     parts = [f"{counts[state]} {state}" for state in State if counts[state]]
     of = f"Of your newest {MOST_JOBS} jobs: " if len(jobs) >= MOST_JOBS else "Your jobs: "
@@ -135,14 +135,14 @@ def asking_line(wishes: Sequence[AccessRequest]) -> str:
 
     >>> from datetime import UTC, datetime
     >>> asking_line([AccessRequest("joe", "vision", datetime.now(UTC), "")])
-    'joe asks to belong to vision.'
+    'joe asks for access to vision.'
     """
     if not wishes:
         return ""
     first = wishes[0]
     others = f" and {count(len(wishes) - 1, 'other')}" if wishes[1:] else ""
     return (
-        f"{first.user}{others} {'ask' if others else 'asks'} to belong to "
+        f"{first.user}{others} {'ask' if others else 'asks'} for access to "
         f"{'projects of yours' if others else first.project}."
     )
 

@@ -59,8 +59,8 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         min=0,
         max=options.MOST_GPUS,
         help="""
-        GPUs of a server, where its user does not choose; for ``kubespawner_override`` of a
-        profile. Asking for them in ``extra_resource_limits`` does the same.
+        Number of GPUs of a server, if its user does not choose; for ``kubespawner_override`` of a
+        profile. A request in ``extra_resource_limits`` has the same effect.
         """,
     ).tag(config=True)
 
@@ -75,7 +75,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     gpu_resource = Unicode(
         GPU_RESOURCE,
         help="""
-        What the GPUs of a server are counted as. A profile for slices of GPUs sets it to, for
+        Kubernetes resource of the GPUs of a server. A profile for slices of GPUs sets it to, for
         example, ``nvidia.com/mig-1g.10gb``.
         """,
     ).tag(config=True)
@@ -84,8 +84,8 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         Unicode(),
         ["nvidia.com/*"],
         help="""
-        Patterns of the resources that are GPUs or parts of them. No server gets any of these
-        without a lease.
+        Patterns of resources that are GPUs or parts of GPUs. No server gets them without a
+        lease.
         """,
     ).tag(config=True)
 
@@ -202,8 +202,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         if not isinstance(self.user_options or {}, Mapping):
             raise self._refused(
                 StartRefused(
-                    "The options of a server are an object of names and values: send "
-                    '{"gpus": 1}, or nothing.',
+                    'The options of a server must be an object. Send {"gpus": 1}, or nothing.',
                     reason="gpu-options",
                     status_code=400,
                 )
@@ -239,7 +238,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         """
         if isinstance(error, HTTPError) or hasattr(error, "jupyterhub_message"):
             return error
-        self.log.error("the profiles of servers fail for %s", self.user.name, exc_info=error)
+        self.log.error("the server profiles fail for %s", self.user.name, exc_info=error)
         return self._refused(kube_profiles.site_fault(error))
 
     # ------------------------------------------------------------------ the pod
@@ -282,7 +281,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
                 raise
             raise self._refused(_refused_by_cluster(failed)) from failed
         if created and self.steps is not None:
-            self.steps.add("The pod is made", 32)
+            self.steps.add("The pod is created", 32)
         return created
 
     # ------------------------------------------------------------------ starting

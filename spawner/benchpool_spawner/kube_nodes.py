@@ -65,7 +65,7 @@ def nodes_of(spec: Spec, *, leased: bool) -> Nodes:
         )
     except (msgspec.ValidationError, AttributeError, TypeError) as wrong:
         raise InvalidInput(
-            f"What the pod says of nodes cannot be read ({wrong}): an administrator has to correct "
+            f"The pod's node settings cannot be read ({wrong}). An administrator must correct "
             "node_selector, node_affinity_required, tolerations or extra_pod_config.",
             code="gpu-requests",
         ) from wrong
@@ -83,9 +83,9 @@ def check_nodes(spec: Spec, told: Nodes) -> None:
     ) <= set(has.tolerations):
         return
     raise InvalidInput(
-        "The pod may go to other nodes than was said when its GPUs were reserved: something has "
-        "changed its nodeSelector, affinity or tolerations (modify_pod_hook?). Set them by "
-        "node_selector, node_affinity_required, tolerations or extra_pod_config instead.",
+        "The pod's nodeSelector, affinity or tolerations were changed after its GPUs were "
+        "reserved (modify_pod_hook?). Set them by node_selector, node_affinity_required, "
+        "tolerations or extra_pod_config instead.",
         code="gpu-requests",
     )
 

@@ -26,15 +26,15 @@ def open_to(user: str, groups: frozenset[str], profiles: Sequence[Profile]) -> l
     >>> open_to("joe", frozenset(), [large])
     Traceback (most recent call last):
     ...
-    benchpool_scheduler.errors.Refused: None of the 1 profiles of servers here is open to joe: ask \
-an administrator to let you use one.
+    benchpool_scheduler.errors.Refused: None of the 1 server profiles is open to joe. Ask an \
+administrator to let you use one.
     """
     mine = [profile for profile in profiles if _is_open(profile, user, groups)]
     if profiles and not mine:
         who = f"you, or one of your groups ({', '.join(sorted(groups))})," if groups else "you"
         raise Refused(
-            f"None of the {len(profiles)} profiles of servers here is open to {user}: ask an "
-            f"administrator to let {who} use one.",
+            f"None of the {len(profiles)} server profiles is open to {user}. Ask an administrator "
+            f"to let {who} use one.",
             code="no-profile",
             field="profile",
             numbers={"profiles": len(profiles)},
@@ -67,7 +67,7 @@ def check_choices(chosen: Mapping[str, Any], profiles: Sequence[Profile]) -> Non
         if unlisted:
             continue
         if not choice and not choices:
-            raise InvalidInput(f"{option} has no default: say which", field=option)
+            raise InvalidInput(f"{option} has no default; choose one", field=option)
         if choice and choice not in choices:
             raise InvalidInput(
                 f"{option} has no choice {str(choice)[:60]!r}; there are {', '.join(choices)}",
@@ -78,7 +78,7 @@ def check_choices(chosen: Mapping[str, Any], profiles: Sequence[Profile]) -> Non
 def wrong_choice(error: Exception) -> StartRefused:
     """Return the refusal of options that do not exist."""
     return StartRefused(
-        f"These options of a server cannot be used: {error}. Choose on the start page.",
+        f"These server options cannot be used: {error}. Choose on the start page.",
         reason="gpu-options",
         status_code=400,
     )
@@ -88,13 +88,12 @@ def site_fault(error: Exception) -> StartRefused:
     """Return the refusal for a fault in an administrator's profiles, as shown to the user.
 
     >>> print(site_fault(ZeroDivisionError("division by zero")))
-    The profiles of servers cannot be used as they are set up (ZeroDivisionError). It is not your \
-choice that is wrong: tell an administrator; the Hub's log says where it fails.
+    The configuration of the server profiles is invalid (ZeroDivisionError). Your choice is not \
+the cause. Ask an administrator; the Hub's log shows where it fails.
     """
     return StartRefused(
-        f"The profiles of servers cannot be used as they are set up ({type(error).__name__}). It "
-        "is not your choice that is wrong: tell an administrator; the Hub's log says where it "
-        "fails.",
+        f"The configuration of the server profiles is invalid ({type(error).__name__}). Your "
+        "choice is not the cause. Ask an administrator; the Hub's log shows where it fails.",
         reason="site-settings",
         status_code=500,
     )

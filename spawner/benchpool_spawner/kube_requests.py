@@ -84,7 +84,7 @@ def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[ContainerGpus]:
                 count = _count(container, name, value)
                 if counts.setdefault(name, count) != count:
                     raise InvalidInput(
-                        f"The container {container.get('name')} asks for {counts[name]} and at "
+                        f"The container {container.get('name')} requests {counts[name]} and at "
                         f"most {count} {name}; for GPUs both numbers must be the same.",
                         code="gpu-requests",
                     )
@@ -129,22 +129,22 @@ def gpu_request_of(
             raise _elsewhere(request)
     if len(asked) > 1:
         raise InvalidInput(
-            f"The profile asks for {_words(asked[0])} and {_words(asked[1])}: a server has GPUs of "
-            "one kind only.",
+            f"The profile requests {_words(asked[0])} and {_words(asked[1])}. A server has GPUs "
+            "of one kind only.",
             code="gpu-requests",
         )
     resource = asked[0].resource if asked else settings.resource
     configured = asked[0].count if asked else settings.gpus
     if asked and settings.gpus is not None and settings.gpus != asked[0].count:
         raise InvalidInput(
-            f"The profile asks for {_words(asked[0])} and sets gpus to {settings.gpus}: leave one "
-            "of both out.",
+            f"The profile requests {_words(asked[0])} and sets gpus to {settings.gpus}. Remove "
+            "one of them.",
             code="gpu-requests",
         )
     if chosen and configured and chosen != configured:
         raise Refused(
-            f"This profile has {count(configured, 'GPU')}, and {chosen} "
-            f"{'were' if chosen != 1 else 'was'} asked for: choose {configured} or 0, or another "
+            f"This profile has {count(configured, 'GPU')}, but {chosen} "
+            f"{'were' if chosen != 1 else 'was'} requested. Choose {configured} or 0, or another "
             "profile.",
             code="gpu-profile",
             field="gpus",
@@ -160,8 +160,8 @@ def _models(chosen: tuple[str, ...], configured: tuple[str, ...]) -> tuple[str, 
     both = tuple(model for model in chosen if model in configured)
     if not both:
         raise Refused(
-            f"This profile has GPUs of model {' or '.join(configured)}, and {' or '.join(chosen)} "
-            "was asked for: choose one of its models, or another profile.",
+            f"This profile has GPUs of model {' or '.join(configured)}, but {' or '.join(chosen)} "
+            "was requested. Choose one of its models, or another profile.",
             code="gpu-profile",
             field="gpu_models",
         )
@@ -188,9 +188,10 @@ def check_pod(pod: Pod, asked: GpuRequest, lease: str | None, kinds: Sequence[st
     leased = [(asked.resource, asked.gpus)] if lease is not None else []
     if has != leased:
         raise InvalidInput(
-            f"The pod asks for {_all(requests)}, and "
-            f"{f'{asked.gpus} {asked.resource}' if lease else 'no GPU'} was reserved: something "
-            "changed it after that (modify_pod_hook?). Set GPUs in a profile or by gpus instead.",
+            f"The pod requests {_all(requests)}, but "
+            f"{f'{asked.gpus} {asked.resource}' if lease else 'no GPU'} was reserved. It was "
+            "changed after the reservation (modify_pod_hook?). Set GPUs in a profile or by gpus "
+            "instead.",
             code="gpu-requests",
         )
     check_ways_around(pod)
@@ -203,16 +204,16 @@ def check_ways_around(pod: Pod) -> None:
     spec = pod.get("spec") or {}
     if any(spec.get(key) for key in _CLAIMS):
         raise InvalidInput(
-            "The pod has device claims (resourceClaims), which benchpool does not count yet: ask "
-            "for GPUs by number.",
+            "The pod has device claims (resourceClaims), which benchpool does not count yet. "
+            "Request GPUs by number.",
             code="gpu-requests",
         )
     for container in _containers(pod):
         for variable in container.get("env") or ():
             if _name(variable) == VISIBLE_DEVICES:
                 raise InvalidInput(
-                    f"The container {container.get('name')} sets {VISIBLE_DEVICES}, which can show "
-                    "it GPUs of others: leave it out.",
+                    f"The container {container.get('name')} sets {VISIBLE_DEVICES}, which can "
+                    "show it other users' GPUs. Remove it.",
                     code="gpu-requests",
                 )
 
@@ -226,13 +227,13 @@ def _check_admission(pod: Pod, lease: str) -> None:
     ):
         raise InvalidInput(
             f"The pod lost its scheduling gate {ADMISSION_GATE} or its label {LEASE} "
-            "(modify_pod_hook?): a hook may add to both, and must keep these.",
+            "(modify_pod_hook?). A hook may add gates and labels, but must keep these.",
             code="gpu-requests",
         )
     if any(spec.get(key) for key in _NODE_NAMES):
         raise InvalidInput(
-            "The pod names its node (nodeName), and a server with GPUs is placed by benchpool: "
-            "use node_selector, or leave it out.",
+            "The pod names its node (nodeName), but benchpool places servers with GPUs. Use "
+            "node_selector, or remove nodeName.",
             code="gpu-requests",
         )
 
@@ -250,7 +251,7 @@ def _count(container: Mapping[str, Any], resource: str, value: object) -> int:
     text = str(value)
     if not (text.isascii() and text.isdigit()) or isinstance(value, bool):
         raise InvalidInput(
-            f"The container {container.get('name')} asks for {text[:40]!r} {resource}: GPUs are "
+            f"The container {container.get('name')} requests {text[:40]!r} {resource}. GPUs are "
             "whole numbers.",
             code="gpu-requests",
         )
@@ -259,8 +260,8 @@ def _count(container: Mapping[str, Any], resource: str, value: object) -> int:
 
 def _elsewhere(request: ContainerGpus) -> InvalidInput:
     return InvalidInput(
-        f"The container {request.container} asks for {_words(request)}, and only the notebook "
-        "itself can have GPUs: an administrator has to take them out of it.",
+        f"The container {request.container} requests {_words(request)}, but only the notebook "
+        "container can have GPUs. An administrator must remove the request.",
         code="gpu-requests",
     )
 

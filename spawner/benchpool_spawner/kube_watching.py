@@ -36,14 +36,14 @@ class _Untiring(ResourceReflector):  # type: ignore[misc]
                 # on.
                 if resource_version is not None or _is_refused(failed):
                     raise
-                self.log.warning("%s are not listed, the API server: %s", self.kind, failed)
+                self.log.warning("listing %s failed: %s", self.kind, failed)
             await asyncio.sleep(PAUSE_S)
 
     async def _watch_and_update(self) -> None:
         while not self._stopping:
             await super()._watch_and_update()
             if not self._stopping:
-                self.log.warning("Watching %s goes on: the API server may come back", self.kind)
+                self.log.warning("Watch of %s continues: the API server may return", self.kind)
 
 
 def _is_refused(failed: Exception) -> bool:

@@ -37,7 +37,7 @@ def of_event(event: Event) -> StartMessage:
     """Return the message for an event of the pod.
 
     >>> of_event({"reason": "Pulling", "message": 'Pulling image "lab:1"'}).text
-    'Fetching the image lab:1'
+    'Pulling the image lab:1'
     """
     reason, message = str(event.get("reason") or ""), str(event.get("message") or "")
     known = _EVENTS.get(reason)
@@ -52,21 +52,24 @@ def of_event(event: Event) -> StartMessage:
         return _failed(reason, message)
     if reason in ("FailedMount", "FailedAttachVolume"):
         return StartMessage(
-            f"A volume of the server is not there yet: {_short(message)}", 60, reason, stuck=True
+            f"A volume of the server is not available yet: {_short(message)}",
+            60,
+            reason,
+            stuck=True,
         )
     return StartMessage(_short(message) or reason, 50, reason or "Event")
 
 
 _EVENTS: Mapping[str, tuple[str, int, bool]] = {
-    "Scheduled": ("Has its place on a machine", 60, False),
-    "Pulling": ("Fetching the image {image}", 65, False),
-    "Created": ("The container is made", 85, False),
+    "Scheduled": ("Assigned to a node", 60, False),
+    "Pulling": ("Pulling the image {image}", 65, False),
+    "Created": ("The container is created", 85, False),
     "Started": ("The notebook server starts", 90, False),
-    "TriggeredScaleUp": ("A new machine is being started for it; that takes minutes", 40, False),
-    "NotTriggerScaleUp": ("No new machine would help; it waits for room on one", 40, True),
+    "TriggeredScaleUp": ("Starting a new node for it; this takes minutes", 40, False),
+    "NotTriggerScaleUp": ("A new node would not help; waiting for free capacity", 40, True),
     "SuccessfulAttachVolume": ("The home folder is attached", 62, False),
-    "Preempted": ("The cluster ended the pod for others of higher priority", 50, True),
-    "Killing": ("The pod is being ended", 50, True),
+    "Preempted": ("The cluster stopped the pod for pods of higher priority", 50, True),
+    "Killing": ("The pod is being stopped", 50, True),
 }
 
 
@@ -75,28 +78,28 @@ def scheduling_failed(message: str) -> StartMessage:
 
     >>> scheduling_failed("0/5 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) had "
     ...     "untolerated taint {gpu: yes}.").text
-    'No machine takes it now: on 3 of 5 machines too little nvidia.com/gpu is free'
+    'No node can run it now: 3 of 5 nodes have too little free nvidia.com/gpu'
     """
     if "non-empty scheduling gates" in message:
         return _GATED
     found = _NODES.search(message)
     total = found[2] if found else "all"
-    short = [f"on {n} of {total} machines too little {what} is free"
+    short = [f"{n} of {total} nodes have too little free {what}"
              for n, what in _INSUFFICIENT.findall(message)]  # fmt: skip
     if short:
         return StartMessage(
-            f"No machine takes it now: {', '.join(short)}", 40, "Unschedulable", stuck=True
+            f"No node can run it now: {', '.join(short)}", 40, "Unschedulable", stuck=True
         )
     if "PersistentVolume" in message or "volume" in message.lower():
         return StartMessage(
-            "Its home volume is not reachable from a machine with room: an administrator has to "
-            f"look at it ({_short(message)})",
+            "Its home volume is not reachable from a node with free capacity. An administrator "
+            f"must check it ({_short(message)})",
             40,
             "Unschedulable",
             stuck=True,
         )
     return StartMessage(
-        f"None of {total} machines fits its settings: an administrator has to look at them "
+        f"None of {total} nodes matches its settings. An administrator must check them "
         f"({_short(message)})",
         40,
         "Unschedulable",
@@ -104,9 +107,7 @@ def scheduling_failed(message: str) -> StartMessage:
     )
 
 
-_GATED = StartMessage(
-    "Waiting for admission: the scheduler gives it its place", 35, "SchedulingGated"
-)
+_GATED = StartMessage("Waiting for admission by the scheduler", 35, "SchedulingGated")
 
 
 def of_pod(pod: Pod) -> Iterator[StartMessage]:
@@ -117,7 +118,9 @@ def of_pod(pod: Pod) -> Iterator[StartMessage]:
         yield _GATED
     elif gates:
         names = ", ".join(str(name) for name in gates)
-        yield StartMessage(f"Waiting for others to let it in ({names})", 40, "SchedulingGated")
+        yield StartMessage(
+            f"Waiting for other admission controllers ({names})", 40, "SchedulingGated"
+        )
     for container in (
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
@@ -132,12 +135,12 @@ def of_pod(pod: Pod) -> Iterator[StartMessage]:
 
 
 _WAITING: Mapping[str, str] = {
-    "ErrImagePull": "The image {image} could not be fetched; it is tried again",
-    "ImagePullBackOff": "The image {image} could not be fetched; it is tried again",
-    "InvalidImageName": "{image} is no name of an image: an administrator has to correct it",
-    "CreateContainerConfigError": "The container cannot be made: an administrator has to look",
-    "CreateContainerError": "The container cannot be made: an administrator has to look",
-    "CrashLoopBackOff": "The server ends right after its start; it is tried again",
+    "ErrImagePull": "The image {image} could not be pulled; retrying",
+    "ImagePullBackOff": "The image {image} could not be pulled; retrying",
+    "InvalidImageName": "{image} is not a valid image name. An administrator must correct it",
+    "CreateContainerConfigError": "The container cannot be created. An administrator must check it",
+    "CreateContainerError": "The container cannot be created. An administrator must check it",
+    "CrashLoopBackOff": "The server exits right after its start; retrying",
 }
 
 
@@ -145,11 +148,11 @@ def not_started(seconds: float, last: StartMessage | None) -> str:
     """Return the message about a start that took too long: what it last waited for.
 
     >>> not_started(300, None)
-    'The server did not start within 300 s: try again, or tell an administrator.'
+    'The server did not start within 300 s. Try again, or ask an administrator.'
     """
-    why = "" if last is None else f"; it last said: {last.text.rstrip('.')}"
+    why = "" if last is None else f"; last status: {last.text.rstrip('.')}"
     return (
-        f"The server did not start within {seconds:g} s{why}: try again, or tell an administrator."
+        f"The server did not start within {seconds:g} s{why}. Try again, or ask an administrator."
     )
 
 
@@ -159,14 +162,14 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
     >>> refused_by_cluster(403, 'pods "jupyter-susan" is forbidden: exceeded quota: build, '
     ...     'requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: '
     ...     'requests.nvidia.com/gpu=4')[0]
-    'The cluster has a quota for these servers and it is used up: asked for 1 nvidia.com/gpu, 4 of \
-4 are used (quota build). Start without a GPU, or try again when another server has stopped.'
+    "The cluster's quota for these servers is used up: requested 1 nvidia.com/gpu, 4 of \
+4 are used (quota build). Start without a GPU, or try again when another server has stopped."
     """
     quota = _QUOTA.search(said)
     if status == 403 and quota is not None:
         asked, used, limited = (_amounts(quota[part]) for part in ("asked", "used", "limited"))
         short = [
-            f"asked for {amount} {resource}, {used.get(resource, '?')} of "
+            f"requested {amount} {resource}, {used.get(resource, '?')} of "
             f"{limited.get(resource, '?')} are used"
             for resource, amount in asked.items()
         ]
@@ -174,14 +177,13 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
         devices = all("/" in resource for resource in asked)
         other = "Start without a GPU" if devices else "Ask an administrator for more"
         return (
-            "The cluster has a quota for these servers and it is used up: "
-            f"{'; '.join(short)} (quota {quota['name']}). {other}, or try again when another "
-            "server has stopped.",
+            f"The cluster's quota for these servers is used up: {'; '.join(short)} (quota "
+            f"{quota['name']}). {other}, or try again when another server has stopped.",
             True,
         )
     policy = _POLICY.search(said)
     why = policy[1] if policy else said
-    return f"The cluster refused the server: {_short(why)}. Tell an administrator.", False
+    return f"The cluster rejected the server: {_short(why)}. Ask an administrator.", False
 
 
 _QUOTA = re.compile(
@@ -198,16 +200,16 @@ def _amounts(text: str) -> dict[str, str]:
 
 def _pulled(message: str) -> str:
     if "already present" in message:
-        return "The image is on the machine"
+        return "The image is on the node"
     found = re.search(r" in ([\d.]+\w*s)", message)
-    return f"The image is fetched{f' ({found[1]})' if found else ''}"
+    return f"The image is pulled{f' ({found[1]})' if found else ''}"
 
 
 def _failed(reason: str, message: str) -> StartMessage:
     if "image" in message.lower():
-        text = f"The image could not be fetched; it is tried again ({_short(message)})"
+        text = f"The image could not be pulled; retrying ({_short(message)})"
     else:
-        text = f"The container did not start; it is tried again ({_short(message)})"
+        text = f"The container did not start; retrying ({_short(message)})"
     return StartMessage(text, 65, reason, stuck=True)
 
 

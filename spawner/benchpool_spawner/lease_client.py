@@ -175,7 +175,7 @@ class LeaseClient:
         held = await self._client.leases(request.user)
         stale = [one for one in held if one.server == request.server and one.spawn != request.spawn]
         for one in stale:
-            log.warning("Gave back the lease %s that an interrupted start left", one.id)
+            log.warning("Released lease %s of an interrupted start", one.id)
             await self._client.release(one.id)
         return bool(stale)
 
@@ -222,7 +222,7 @@ class LeaseClient:
                 return
             except BenchpoolError as failed:
                 if not isinstance(failed, Unavailable) or time.monotonic() > deadline:
-                    log.warning("The lease of %s (start %s) was not given back: %s",
+                    log.warning("The lease of %s (start %s) was not released: %s",
                                 user, spawn, failed)  # fmt: skip
                     return
             await asyncio.sleep(pause)
@@ -247,9 +247,9 @@ class LeaseClient:
                     self._client.quota(user), self._client.status()
                 )
         except (BenchpoolError, TimeoutError) as failed:
-            log.warning("No figures for the form of %s: %s", user, failed)
-            return Advice(None, None, "The scheduler does not answer, so that no GPU can be "
-                          "reserved now; a server without GPU starts.")  # fmt: skip
+            log.warning("No data for the start form of %s: %s", user, failed)
+            return Advice(None, None, "The scheduler does not answer. No GPU can be reserved now. "
+                          "A server without GPU starts.")  # fmt: skip
         return Advice(quota, status)
 
     async def today(self, user: str) -> Today:
@@ -263,23 +263,23 @@ class LeaseClient:
                     self._client.access(user),
                 )
         except (BenchpoolError, TimeoutError) as failed:
-            log.warning("No figures for the home page of %s: %s", user, failed)
+            log.warning("No data for the home page of %s: %s", user, failed)
             return Today()
         return Today(quota, status, jobs, tuple(one for one in wishes if one.decides))
 
     def _gave_up(self) -> Unavailable:
         return Unavailable(
             f"The scheduler did not answer for {self._patience_s:.0f} s, so no GPU can be "
-            "reserved: start with 0 GPUs, or try again in a minute.",
+            "reserved. Start with 0 GPUs, or try again in a minute.",
             code="not-reachable",
             numbers={"waited_s": self._patience_s},
         )
 
 
 def _waited_too_long(longest_s: float, place: LinePlace | None) -> Unavailable:
-    where = "" if place is None else f" (place {place.position} of {place.length})"
+    where = "" if place is None else f" (position {place.position} of {place.length} in the queue)"
     return Unavailable(
-        f"No GPUs came free for this server in {duration(longest_s)}{where}: start it "
+        f"No GPUs became free for this server within {duration(longest_s)}{where}. Start it "
         "without a GPU, or try again later.",
         code="line-too-long",
         numbers={"waited_s": longest_s},

@@ -27,8 +27,10 @@ def queue(place: LinePlace) -> dict[str, object]:
 
 def _position(place: LinePlace) -> str:
     if place.position == 1:
-        return "You are next" if place.length == 1 else f"You are next of {place.length} in line"
-    return f"You are number {place.position} of {place.length} in line"
+        return (
+            "You are next" if place.length == 1 else f"You are next of {place.length} in the queue"
+        )
+    return f"You are number {place.position} of {place.length} in the queue"
 
 
 def _estimate(place: LinePlace, now: datetime) -> str:

@@ -159,8 +159,8 @@ def _make_home(home: Path) -> None:
             (home / ".profile").write_text(PROFILE)
     except OSError as failed:
         raise StartRefused(
-            f"The home folder {home} cannot be used ({failed.strerror}): an administrator "
-            "has to make room for it.",
+            f"The home folder {home} cannot be used ({failed.strerror}). An administrator must "
+            "free space for it.",
             reason="home-folder",
             status_code=503,
         ) from failed

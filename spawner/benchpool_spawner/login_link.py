@@ -122,7 +122,7 @@ class TooManyFailedLogins(HTTPError):
     """Passwords are not checked for some seconds. The Hub adds ``headers`` to its page."""
 
     def __init__(self, wait_s: int) -> None:
-        words = f"Too many failed logins: wait {count(wait_s, 'second')}, then try again."
+        words = f"Too many failed logins. Wait {count(wait_s, 'second')}, then try again."
         super().__init__(429, words)
         self.headers = {"Retry-After": str(wait_s)}
 
@@ -132,7 +132,7 @@ class LoginLinks(LoggingConfigurable):
 
     login_keys = Unicode(
         help="""
-        Folder with the hashes of the keys that are not used yet.
+        Folder with the hashes of unused keys.
         """,
     ).tag(config=True)
 
@@ -140,7 +140,7 @@ class LoginLinks(LoggingConfigurable):
         LoginReports,
         allow_none=True,
         help="""
-        Tells the scheduler's audit trail of logins by link and of those that failed.
+        Reports logins by link and failed logins to the scheduler's audit trail.
         """,
     ).tag(config=True)
 
@@ -182,7 +182,7 @@ class OneTimeAuthenticator(LoginLinks, Authenticator):  # type: ignore[misc]
     """Authenticator that accepts login links only."""
 
     custom_html = (
-        '<div class="auth-form-body"><h1>Log in</h1><p>This JupyterHub is entered by a link that '
+        '<div class="auth-form-body"><h1>Log in</h1><p>Log in to this JupyterHub with a link that '
         "works once. Type <code>benchpool login-link</code> in a terminal on the machine to get "
         "one.</p></div>"
     )

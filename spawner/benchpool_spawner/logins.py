@@ -76,7 +76,7 @@ class LoginReports:
     ) -> None:
         """Report one login or logout in the background, with retries."""
         if len(self._telling) >= MOST_UNTOLD:
-            log.warning("the audit trail is not told of a %s of %.255r: %s", action, user, outcome)
+            log.warning("audit trail not notified of a %s of %.255r: %s", action, user, outcome)
             return
         report = LoginReport(user[:255], outcome, way[:64], "", action)
         task = asyncio.get_running_loop().create_task(self._send(report, handler.request))
@@ -96,7 +96,7 @@ class LoginReports:
             await self._client.report_login(report)
         except BenchpoolError as failed:
             log.warning(
-                "the audit trail is not told of a %s of %.255r (%s): %s",
+                "audit trail not notified of a %s of %.255r (%s): %s",
                 report.action,
                 report.user,
                 report.outcome,

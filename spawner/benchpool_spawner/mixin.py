@@ -39,19 +39,19 @@ class QuotaMixin(LoggingConfigurable):
 
     scheduler_url = Unicode(
         help="""
-        Where the Hub reaches the benchpool service, up to and with ``/services/benchpool``.
+        Address of the benchpool service for the Hub, including ``/services/benchpool``.
         """,
     ).tag(config=True)
 
     scheduler_token = Unicode(
         help="""
-        The token by which the service knows the Hub. It never reaches a notebook server.
+        Token that identifies the Hub to the service. It never reaches a notebook server.
         """,
     ).tag(config=True)
 
     public_scheduler_url = Unicode(
         help="""
-        Where notebook servers reach the benchpool service; they find it as ``BENCHPOOL_URL``.
+        Address of the benchpool service for notebook servers, set as ``BENCHPOOL_URL``.
         Default: the same as ``scheduler_url``.
         """,
     ).tag(config=True)
@@ -59,7 +59,7 @@ class QuotaMixin(LoggingConfigurable):
     scheduler_patience = Float(
         20.0,
         help="""
-        Seconds for which a start waits while the scheduler does not answer; 60 on a cluster.
+        Timeout of a start while the scheduler does not answer, in seconds; 60 on a cluster.
         """,
     ).tag(config=True)
 
@@ -67,16 +67,17 @@ class QuotaMixin(LoggingConfigurable):
         get_args(options.WhenBusy),
         "wait",
         help="""
-        What a start does whose GPUs cannot be had at once, because they were lent or promised to
-        more people than there are GPUs: ``wait`` in line for them, ``start-without-gpu``, or
-        ``refuse``. A user may choose otherwise with the option of the same name.
+        Action of a start whose GPUs are not available at once, because they are lent or quotas
+        exceed the GPUs: ``wait`` in the queue, ``start-without-gpu``, or ``refuse``. A user can
+        override it with the option of the same name.
         """,
     ).tag(config=True)
 
     longest_wait = Float(
         1800.0,
         help="""
-        Seconds for which a start waits in line for its GPUs. ``start_timeout`` begins afterwards.
+        Longest wait of a start in the queue for its GPUs, in seconds. ``start_timeout`` begins
+        afterwards.
         """,
     ).tag(config=True)
 
@@ -205,7 +206,7 @@ class QuotaMixin(LoggingConfigurable):
         """
         steps = self.steps = self.steps or Steps()
         if not gpus:
-            steps.add("No GPU asked for", 20)
+            steps.add("No GPU requested", 20)
             return
         steps.add(f"Asking the scheduler for {form.gpus(gpus)}", 5)
         self._spawn_id = uuid.uuid4().hex
@@ -233,7 +234,7 @@ class QuotaMixin(LoggingConfigurable):
 
     async def _lease(self, request: LeaseRequest, steps: Steps, busy: options.WhenBusy) -> Lease:
         def on_wait() -> None:
-            steps.add("The scheduler does not answer yet: waiting for it", 5)
+            steps.add("Waiting for the scheduler to answer", 5)
 
         def on_place(place: LinePlace) -> None:
             self._lease_id = place.id  # released like a lease if the start is cancelled

@@ -42,7 +42,7 @@ def wait_for_services() -> None:
             return True
         if not service.managed or not service.url:
             return False
-        hub.log.warning("Service %s is waited for as long as it lives", name)
+        hub.log.warning("Waiting for service %s while its process runs", name)
         server = Server.from_orm(service.orm.server)
         return await until_answered(
             lambda: server.wait_up(http=True, timeout=TRY_S, ssl_context=ssl_context), service

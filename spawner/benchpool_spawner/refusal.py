@@ -118,14 +118,14 @@ def name_taken(user: str, server: str) -> StartRefused:
     """Return the refusal of a server that the Hub would confuse with another user's."""
     if server:
         return StartRefused(
-            f"The Hub would take server {server} of {user} for the one of another user, whose name "
-            f"is {user}-{server}: choose another name for it.",
+            f"The Hub would confuse server {server} of {user} with the server of another user "
+            f"named {user}-{server}. Choose another name for it.",
             reason="server-name",
             status_code=409,
         )
     return StartRefused(
-        f"The Hub would take the server of {user} for a named server of another user, which "
-        "runs now: ask an administrator to stop that one; the Hub's log names it.",
+        f"The Hub would confuse the server of {user} with a running named server of another user. "
+        "Ask an administrator to stop that one; the Hub's log names it.",
         reason="server-name",
         status_code=409,
     )

@@ -49,16 +49,16 @@ class SandboxedMixin(LoggingConfigurable):
         ("auto", "full", "off"),
         "auto",
         help="""
-        How notebook servers are kept from each other. ``auto``: bounds on memory and processor
-        (``mem_limit``, ``cpu_limit``) and on processes, no GPUs of others; for servers under
-        accounts of their own also a ``/tmp`` of their own, hidden processes of other accounts, and
-        no rights by setuid programs. ``full``: all of it for all servers. ``off``: nothing.
+        Isolation of notebook servers. ``auto``: limits on memory and processor (``mem_limit``,
+        ``cpu_limit``) and on processes, no access to other GPUs; for servers under their own
+        accounts also their own ``/tmp``, hidden processes of other accounts, and no rights from
+        setuid programs. ``full``: all of it for all servers. ``off``: no isolation.
         """,
     ).tag(config=True)
 
     sandbox_folder = Unicode(
         help="""
-        Where the servers' own temporary folders lie; nobody but the Hub's account may reach it.
+        Folder of the servers' own temporary folders; only the Hub's account may have access.
         """,
     ).tag(config=True)
 
@@ -167,8 +167,8 @@ class SandboxedMixin(LoggingConfigurable):
         self._ending = asyncio.create_task(self._end(tag, noted, made))
         done, _ = await asyncio.wait([self._ending], timeout=END_S)
         if not done:
-            self.log.warning("What the server of %s has left running takes long to end; its GPUs "
-                             "stay its own until then", self.user.name)  # fmt: skip
+            self.log.warning("Remaining processes of the server of %s are slow to end; it keeps "
+                             "its GPUs until then", self.user.name)  # fmt: skip
 
     async def _end(self, tag: str, noted: Processes, made: ServerSandbox | None) -> None:
         try:
@@ -176,7 +176,7 @@ class SandboxedMixin(LoggingConfigurable):
             if made is not None:
                 await asyncio.to_thread(made.remove)
         except OSError as failed:
-            self.log.warning("Ending what the server of %s has left running failed: %s",
+            self.log.warning("Ending the remaining processes of the server of %s failed: %s",
                              self.user.name, failed)  # fmt: skip
 
     def _denied(self) -> tuple[Numbers, ...]:

@@ -21,7 +21,9 @@ ANSWER_S = 10.0
 class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
     """Proxy client that checks one route every ``look_s``, and restores all if it is missing."""
 
-    look_s = Float(2.0, config=True, help="Seconds between two looks at the proxy's routes.")
+    look_s = Float(
+        2.0, config=True, help="Interval between checks of the proxy's routes, in seconds."
+    )
     _looking: PeriodicCallback | None = None
     _lost = False
 
@@ -37,7 +39,7 @@ class WatchedProxy(ConfigurableHTTPProxy):  # type: ignore[misc]
         if spec is None or not (self._lost or await self._has_lost(spec)):
             return
         self._lost = True  # until all routes are restored: the proxy may restart meanwhile
-        self.log.warning("The proxy was started anew and has no routes: all are set again")
+        self.log.warning("The proxy was restarted and has no routes; setting them again")
         await self.check_routes(self.app.users, self.app._service_map)
         self._lost = False
 

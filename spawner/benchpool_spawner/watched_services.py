@@ -89,7 +89,7 @@ def watch_all(kind: Any) -> None:
         try:
             spawner.end_watch = EndWatch(spawner.pid, pause_s, spawner.poll_and_notify)
         except OSError as failed:
-            spawner.log.warning("The end of process %s is seen late (%s)", spawner.pid, failed)
+            spawner.log.warning("The end of process %s is detected late (%s)", spawner.pid, failed)
 
     def stop_polling(spawner: Any) -> None:
         end(spawner)

@@ -121,7 +121,7 @@ def test_contradictory_gpu_requests_are_rejected(
 def test_models_are_common_to_user_and_profile() -> None:
     profile = GpuSettings(gpus=1, models=("A100", "H100"))
     assert gpu_request_of(None, ("H100",), profile, []).models == ("H100",)
-    with pytest.raises(Refused, match="choose one of its models"):
+    with pytest.raises(Refused, match="Choose one of its models"):
         gpu_request_of(None, ("V100",), profile, [])
 
 
@@ -175,13 +175,15 @@ def test_profiles_open_by_group_user_or_default() -> None:
     names = [p["display_name"] for p in open_to("susan", frozenset({"staff"}), profiles)]
     assert names == ["all", "staff", "susan"]
     assert [p["display_name"] for p in open_to("joe", frozenset(), profiles)] == ["all"]
-    with pytest.raises(Refused, match=r"None of the 1 profiles .* your groups \(lab\), use one"):
+    with pytest.raises(
+        Refused, match=r"None of the 1 server profiles .* your groups \(lab\), use one"
+    ):
         open_to("joe", frozenset({"lab"}), profiles[3:])
 
 
 def test_user_without_group_is_allowed_by_name() -> None:
     closed: dict[str, Any] = {"display_name": "large", "allowed_groups": ["staff"]}
-    with pytest.raises(Refused, match=r"ask an administrator to let you use one\.$"):
+    with pytest.raises(Refused, match=r"Ask an administrator to let you use one\.$"):
         open_to("joe", frozenset(), [closed])
     closed["allowed_users"] = ["joe"]
     assert open_to("joe", frozenset(), [closed]) == [closed]

@@ -59,7 +59,7 @@ def test_gpu_counts_within_quota_can_be_chosen() -> None:
 
 def test_choice_beyond_free_quota_is_disabled_with_reason() -> None:
     view, html = shown(Advice(quota(2, ("paper", 1)), status("A100")), last=2)
-    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held already"}
+    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is already held"}
     assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
     assert re.search(r'aria-describedby="benchpool-why-2"\s+disabled', html)
     assert "held: 1 GPU by server “paper”" in html
@@ -69,19 +69,19 @@ def test_gpus_of_parked_bench_are_not_offered_twice() -> None:
     asked = quota(2)
     parked = structs.replace(asked, build=structs.replace(asked.build, free=1, lent=1))
     view, _ = shown(Advice(parked, status("A100")))
-    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held or parked already"}
+    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is already held or parked"}
 
 
 def test_choice_with_waiting_can_be_chosen() -> None:
     view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
     assert [choice.hint for choice in view.choices] == [
         "",
-        "lent or taken now and waited for",
-        "lent or taken now and waited for",
+        "lent or in use now, so the start waits for them",
+        "lent or in use now, so the start waits for them",
     ]
     assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
     assert re.search(r'aria-describedby="benchpool-why-1"\s+checked', html)
-    assert "wait in line for them" in html
+    assert "wait in the queue" in html
 
 
 def test_form_counts_lent_gpus_consistently() -> None:
@@ -90,16 +90,16 @@ def test_form_counts_lent_gpus_consistently() -> None:
     seen = structs.replace(seen, gpus=[seen.gpus[0], *lent])
     _, html = shown(Advice(quota(2), seen), last=2)
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    assert "a start gets at once: 1 GPU , and 2 GPUs when what is lent or taken now is back" in text
-    assert "2 GPUs 1 of them is lent or taken now and waited for" in text
+    assert "available at once: 1 GPU , and 2 GPUs after lent or used GPUs are returned" in text
+    assert "2 GPUs 1 of them is lent or in use now, so the start waits for them" in text
     assert "A100 · 1 GPU at once V100 · no GPU at once" in text
     assert "free" not in text.replace("If they are not free at once", "")
     build = quota(2).build
     said = bench_line(build, free_at_once(build.free, seen))
-    assert said.endswith(": 1 at once, 1 is lent or taken and waited for."), said
+    assert said.endswith(": 1 at once, 1 is lent or in use."), said
     # This user cannot start with another user's spare GPUs.
     _, html = shown(Advice(quota(1), status("A100", "A100", "A100")))
-    assert "a start gets at once: <strong>1 GPU</strong>" in html
+    assert "available at once: <strong>1 GPU</strong>" in html
     assert "A100 · 3" not in html
 
 
@@ -121,12 +121,12 @@ def test_zero_quota_shows_disabled_choices_with_reason() -> None:
     view, html = shown(Advice(quota(0), status("A100", "V100")), last=1)
     assert reasons(view) == {
         0: "",
-        1: "beyond your build quota of 0",
-        2: "beyond your build quota of 0",
+        1: "exceeds your build quota of 0",
+        2: "exceeds your build quota of 0",
     }
     assert view.choices[0].chosen
     # A request that this user can never make is neither offered nor queued.
-    for word in ("at once", "wait in line", "Model"):
+    for word in ("at once", "wait in the queue", "Model"):
         assert word not in html, word
 
 

@@ -88,15 +88,15 @@ def limits(pod: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("profile", "words"),
     [
-        ("side", "The container side asks for 1 nvidia.com/gpu, and only the notebook itself"),
-        ("init", "The container before asks for 1 nvidia.com/gpu"),
+        ("side", "The container side requests 1 nvidia.com/gpu, but only the notebook"),
+        ("init", "The container before requests 1 nvidia.com/gpu"),
         ("claims", "device claims (resourceClaims)"),
-        ("variable", "sets NVIDIA_VISIBLE_DEVICES, which can show it GPUs of others"),
+        ("variable", "sets NVIDIA_VISIBLE_DEVICES, which can show it other users' GPUs"),
         ("pinned", "names its node (nodeName)"),
-        ("by-hook", "The pod asks for 4 nvidia.com/gpu, and no GPU was reserved"),
+        ("by-hook", "The pod requests 4 nvidia.com/gpu, but no GPU was reserved"),
         ("ungated", "lost its scheduling gate benchpool.io/admission"),
         ("nowhere", "can take this server: none of them has the label pool=gpu-9"),
-        ("moved", "may go to other nodes than was said when its GPUs were reserved"),
+        ("moved", "were changed after its GPUs were reserved"),
         ("none-such", "No such profile: none-such"),
         ("staff", "No such profile: staff"),
     ],
@@ -127,7 +127,7 @@ def test_repeated_quota_refusals_do_not_stop_hub(hub: KubeHub, scheduler: Any) -
 def test_choice_contradicting_profile_is_rejected(hub: KubeHub) -> None:
     hub.add_user("cleo")
     _, sentence = said(hub, "cleo", profile="one", gpus=2)
-    assert "This profile has 1 GPU, and 2 were asked for" in sentence
+    assert "This profile has 1 GPU, but 2 were requested" in sentence
     hub.wait_gone("cleo")
 
 
@@ -199,7 +199,7 @@ def test_cluster_quota_refusal_is_explained(hub: KubeHub, access: Access, schedu
     access.wait(f"{path}/fence", lambda quota: "hard" in quota.get("status", {}))
     try:
         _, sentence = said(hub, "quentin", gpus=1)
-        assert "asked for 1 nvidia.com/gpu, 0 of 0 are used (quota fence)" in sentence
+        assert "requested 1 nvidia.com/gpu, 0 of 0 are used (quota fence)" in sentence
         hub.wait_gone("quentin")
         hub.until(lambda: scheduler.leases("quentin") == [])
     finally:

@@ -104,7 +104,7 @@ def broken(spawner: Any) -> Any:
     raise ValueError("no answer from ldap://user:secret@directory")
 
 
-@pytest.mark.expected_errors("the profiles of servers fail")
+@pytest.mark.expected_errors("the server profiles fail")
 @pytest.mark.parametrize(
     "profiles",
     [
@@ -121,16 +121,16 @@ async def test_broken_profile_is_reported_as_site_error(
     spawner = without_row(profile_list=profiles)
     spawner.log = logging.getLogger("spawner")
     spawner.user_options = {}
-    with pytest.raises(StartRefused, match="It is not your choice that is wrong") as refused:
+    with pytest.raises(StartRefused, match="Your choice is not the cause") as refused:
         await spawner.load_user_options()
     assert (refused.value.status_code, refused.value.reason) == (500, "site-settings")
     assert "secret" not in str(refused.value)
     assert "Traceback" in caplog.text
 
 
-@pytest.mark.expected_errors("the profiles of servers fail")
+@pytest.mark.expected_errors("the server profiles fail")
 async def test_form_with_broken_profiles_refers_to_administrator() -> None:
-    with pytest.raises(StartRefused, match="tell an administrator"):
+    with pytest.raises(StartRefused, match="Ask an administrator"):
         await without_row(profile_list=broken).get_options_form()
 
 

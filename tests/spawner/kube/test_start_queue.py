@@ -43,8 +43,8 @@ def test_queued_start_outlasts_timeout_and_shows_position(hub: KubeHub, schedule
     assert (second["queue"]["position"], second["queue"]["length"]) == (2, 2)
     assert second["queue"]["reason"]["code"] == "benches-full"
     assert re.search(
-        r"You are number 2 of 2 in line: 2 GPUs are not free: 0 on one machine now, 8 GPUs held by "
-        r"2 other servers\.",
+        r"You are number 2 of 2 in the queue: 2 GPUs are not free: 0 on one machine now, 8 GPUs "
+        r"held by 2 other servers\.",
         second["message"],
     )
     hub.until(lambda: _seconds(hub, "bea") > 12)

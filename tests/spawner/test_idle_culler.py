@@ -203,7 +203,7 @@ async def test_unavailable_scheduler_prevents_culling(
     socket.close()
     url = f"http://127.0.0.1:{port}/services/benchpool" if away else pool.url
     assert await hub.culled(cull_arbiter(url, "nobody's")) == []
-    said = [it.getMessage() for it in caplog.records if "no server is culled" in it.getMessage()]
+    said = [it.getMessage() for it in caplog.records if "No server is culled" in it.getMessage()]
     assert len(said) == 1
     assert re.search(why, said[0])
 
@@ -212,7 +212,7 @@ async def test_unavailable_scheduler_prevents_culling(
 async def test_documented_culler_configuration_works(
     pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs/howto/use-and-waste.md").read_text()
+    page = (ROOT / "docs/howto/idle-culler.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     file = tmp_path / "idle_culler_config.py"
     file.write_text(next(it for it in blocks if "c.IdleCuller" in it))

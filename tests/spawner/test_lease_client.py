@@ -127,7 +127,7 @@ async def test_full_pool_is_not_retried(scheduler: Scheduler) -> None:
 
 async def test_retry_timeout_offers_server_without_gpu() -> None:
     nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
-    with pytest.raises(Unavailable, match="start with 0 GPUs"):
+    with pytest.raises(Unavailable, match="Start with 0 GPUs"):
         await LeaseClient(nobody, patience_s=0.3).reserve(ASK, lambda: None)
 
 

@@ -41,8 +41,8 @@ def test_unadmitted_pod_times_out_and_releases_gpus(
         assert [gate["name"] for gate in pod["spec"]["schedulingGates"]] == [ADMISSION_GATE]
         steps = list(hub.progress("ann"))
         told = [step for step in steps if step.get("state", {}).get("code") == "SchedulingGated"]
-        assert "Waiting for admission: the scheduler gives it its place" in told[0]["message"]
-        assert "did not start within 8 s; it last said: Waiting for admission" in str(steps[-1])
+        assert "Waiting for admission by the scheduler" in told[0]["message"]
+        assert "did not start within 8 s; last status: Waiting for admission" in str(steps[-1])
         hub.until(lambda: scheduler.leases("ann") == [])
         hub.wait_gone("ann")
         assert pods(access, hub, "ann") == []

@@ -17,25 +17,25 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("reason", "message", "words", "stuck"),
     [
-        ("Pulling", 'Pulling image "lab:1"', "Fetching the image lab:1", False),
+        ("Pulling", 'Pulling image "lab:1"', "Pulling the image lab:1", False),
         (
             "Pulled",
             'Successfully pulled image "lab:1" in 12.3s',
-            "The image is fetched (12.3s)",
+            "The image is pulled (12.3s)",
             False,
         ),
         (
             "Pulled",
             'Container image "lab:1" already present on machine',
-            "is on the machine",
+            "is on the node",
             False,
         ),
-        ("Scheduled", "Successfully assigned lab/x to n", "Has its place on a machine", False),
+        ("Scheduled", "Successfully assigned lab/x to n", "Assigned to a node", False),
         ("TriggeredScaleUp", "pod triggered scale-up: [{pool 1->2}]", "takes minutes", False),
         (
             "FailedScheduling",
             "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
-            "on 3 of 3 machines too little nvidia.com/gpu is free",
+            "3 of 3 nodes have too little free nvidia.com/gpu",
             True,
         ),
         (
@@ -47,7 +47,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         (
             "FailedScheduling",
             "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
-            "None of 2 machines fits its settings",
+            "None of 2 nodes matches its settings",
             True,
         ),
         (
@@ -59,14 +59,14 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
         (
             "Failed",
             'Failed to pull image "lab:9": not found',
-            "The image could not be fetched",
+            "The image could not be pulled",
             True,
         ),
         ("BackOff", "Back-off restarting failed container", "The container did not start", True),
         (
             "FailedMount",
             "MountVolume.SetUp failed",
-            "A volume of the server is not there yet",
+            "A volume of the server is not available yet",
             True,
         ),
         ("SomethingNew", "the words of a later version", "the words of a later version", False),
@@ -85,7 +85,7 @@ def test_pod_state_gives_messages_without_events() -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
     pulling = {"status": {"containerStatuses": [{"image": "lab:9", "state": waiting}]}}
     (told,) = kube_words.of_pod(pulling)
-    assert told.text.startswith("The image lab:9 could not be fetched")
+    assert told.text.startswith("The image lab:9 could not be pulled")
     assert told.stuck
 
 
@@ -109,7 +109,7 @@ def test_policy_refusal_is_quoted_and_truncated() -> None:
         422, "ValidatingAdmissionPolicy 'gpus' with binding 'b' denied request: no GPUs here"
     )
     assert (text, short) == (
-        "The cluster refused the server: no GPUs here. Tell an administrator.",
+        "The cluster rejected the server: no GPUs here. Ask an administrator.",
         False,
     )
     assert len(kube_words.refused_by_cluster(403, "x" * 2000)[0]) < 400
@@ -123,10 +123,10 @@ def place(position: int, length: int, **estimate: datetime | None) -> LinePlace:
 
 def test_queue_position_message_includes_estimate() -> None:
     assert line.sentence(place(1, 1), NOW) == "You are next: 1 GPU is not free."
-    assert line.sentence(place(1, 3), NOW).startswith("You are next of 3 in line")
+    assert line.sentence(place(1, 3), NOW).startswith("You are next of 3 in the queue")
     later = place(3, 4, likely=NOW + timedelta(minutes=40))
     assert line.sentence(later, NOW) == (
-        "You are number 3 of 4 in line: 1 GPU is not free. It starts in about 40 min."
+        "You are number 3 of 4 in the queue: 1 GPU is not free. It starts in about 40 min."
     )
     soon = place(1, 1, likely=NOW, latest=NOW + timedelta(seconds=35))
     assert line.sentence(soon, NOW).endswith("It starts within 35 s.")

@@ -79,4 +79,4 @@ def test_restarted_proxy_gets_routes_immediately(
         first.wait(120)
         stack.enter_context(running(front, tmp_path / "proxy.log", tmp_path))
         until(is_served, lambda: log.read_text()[-4000:])
-        assert "was started anew and has no routes" in log.read_text()
+        assert "was restarted and has no routes" in log.read_text()

@@ -103,14 +103,14 @@ async def test_server_exit_is_reported_with_exit_code(spawner: Any) -> None:
     spawner.cmd = runs("raise SystemExit(7)")
     async with asyncio.timeout(120):  # far below the start timeout of one day
         with pytest.raises(
-            StartRefused, match=r"ended \(exit code 7\) before it .*Start it again; "
+            StartRefused, match=r"ended \(exit code 7\) before it .*Start it again. "
         ):
             await spawner.start()
 
 
 async def test_idle_server_start_is_refused_with_reason(spawner: Any) -> None:
     spawner.cmd, spawner.quiet_timeout = runs("import time; time.sleep(100)"), 1.0
-    with pytest.raises(StartRefused, match="did not answer, and did nothing for 1 s"):
+    with pytest.raises(StartRefused, match="did not answer and was idle for 1 s"):
         await spawner.start()
 
 

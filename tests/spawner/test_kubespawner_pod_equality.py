@@ -297,5 +297,5 @@ async def test_form_shows_open_profiles_and_quota() -> None:
     html = await spawner.options_form(spawner)
     assert "Large" in html
     assert "Only staff" not in html
-    assert "as the profile above says" in html
+    assert "as in the profile above" in html
     assert "The scheduler does not answer" in html
