@@ -15,5 +15,5 @@ def programs(request: pytest.FixtureRequest) -> Path:
     """Return the programs folder of the environment that ``make test-orchestrators`` has made."""
     kind = os.environ.get("ORCHESTRATOR_KIND", "")
     found: Path = checkout.ROOT / f".venv-{request.param}{kind}" / "bin"
-    assert found.is_dir(), f"there is no {found}: run make test-orchestrators"
+    assert found.is_dir(), f"{found} does not exist: run make test-orchestrators"
     return found

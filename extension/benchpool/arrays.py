@@ -62,11 +62,11 @@ class ArrayHandle(sweeps.SweepHandle):
     def _why_no_job(self, task: int, row: TrialRow | None) -> str:
         name = self.facts.name
         if task not in self:
-            return f"{name} has no task {task}: its tasks are {_shown(self.facts)}."
+            return f"{name} has no task {task}. Its tasks are {_shown(self.facts)}."
         if row is None and self.facts.state is SweepState.RUNNING:
             return (
-                f"Task {task} of {name} has not begun: {self.facts.plan.max_concurrent} run at a "
-                "time; array.wait() waits for all."
+                f"Task {task} of {name} has not started: at most "
+                f"{self.facts.plan.max_concurrent} run at a time. array.wait() waits for all."
             )
         return f"Task {task} of {name} has no job: {self.facts.text}"
 

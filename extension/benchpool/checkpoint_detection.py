@@ -20,11 +20,9 @@ _SAVING_OF = frozenset(
 )
 
 
-NOTHING_SEEN = "no checkpoint seen: starts again from the beginning when paused"
-OFFER = ". With these lines in the place of its own it goes on where it was:"
-IN_GENERAL = (
-    ". A loop goes on where it was when it is written so, with the names of all that it changes:"
-)
+NOTHING_SEEN = "no checkpoint found: starts from the beginning after a pause"
+OFFER = ". With these lines in place of its own, it resumes where it stopped:"
+IN_GENERAL = ". A loop of this form, with all names that it changes, resumes where it stopped:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +45,27 @@ def detect(sources: Iterable[str]) -> CheckpointFinding:
     >>> detect(["x = 1"]).text == NOTHING_SEEN + IN_GENERAL
     True
     >>> detect(["for step in checkpoint.loop(range(3)): pass"]).text
-    'found: checkpoint.loop → goes on exactly where it was when paused'
+    'found: checkpoint.loop → resumes exactly where it stopped'
     """
     trees = [tree for source in sources if (tree := magics.read(source).tree) is not None]
     others: list[str] = []
     for chain in _calls(trees):
         if chain[-2:] == ("checkpoint", "loop"):
             return CheckpointFinding(
-                True, "found: checkpoint.loop → goes on exactly where it was when paused"
+                True, "found: checkpoint.loop → resumes exactly where it stopped"
             )
         if chain[-1] in _CALLBACKS:
-            return CheckpointFinding(True, f"found: {chain[-1]} → goes on from there when paused")
+            return CheckpointFinding(True, f"found: {chain[-1]} → resumes from it after a pause")
         if chain[-2:] == ("checkpoint", "commit") or chain == ("commit",):
             return CheckpointFinding(
-                True, "found: checkpoint.commit → goes on from there when paused"
+                True, "found: checkpoint.commit → resumes from it after a pause"
             )
         if chain[-1] in _SAVING or chain[-2:] in _SAVING_OF:
             others.append(".".join(chain))
     lines = resume_offers.lines_for(trees)
     if others:
         text = (
-            f"found: {others[0]} → goes on when paused only if the code loads it again from "
+            f"found: {others[0]} → resumes after a pause only if the code loads it from "
             "BENCHPOOL_CHECKPOINT_DIR"
         )
         if lines == resume_offers.ANY:

@@ -125,8 +125,8 @@ class Row:
             part.layout.display = "none" if fraction is None else None
         self.bar.value = fraction or 0.0
         self.bar.bar_style = _STYLES.get(facts.state, "info")
-        fell_from = progress.fell_from if progress else None
-        self.done.value = "" if fraction is None else done(fraction, fell_from)
+        previous_progress = progress.previous_progress if progress else None
+        self.done.value = "" if fraction is None else done(fraction, previous_progress)
         self.log.layout.display = None if self.log.value else "none"
         ran = facts.ended is not None and facts.started is not None
         self.results.value = results_link(facts.id, facts.url) if ran else ""

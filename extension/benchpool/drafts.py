@@ -138,7 +138,7 @@ def of_cells(
         for each in selection.cells
         if each.included or each.id in told
     ]
-    what = PurePath(path).name if path and whole else "What is sent"
+    what = PurePath(path).name if path and whole else "The selection"
     made = notebooks.with_values(job_cells, options.parameters, what)
     draft = of_chosen(
         made.cells,

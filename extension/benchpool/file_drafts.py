@@ -38,14 +38,14 @@ def draft_of(
         return _notebook(file, args, chosen)
     if keep not in (None, Keep()):
         raise InvalidInput(
-            f"{file.name} is a script, which leaves no names: let it write into the folder "
+            f"{file.name} is a script, which returns no values. Write files to the folder "
             "BENCHPOOL_OUTPUT_DIR and read job.files.",
             field="keep",
         )
     if chosen.parameters:
         raise InvalidInput(
-            f"{file.name} is a script: give it arguments after its name, parameters are for "
-            "notebooks.",
+            f"{file.name} is a script, and parameters are for notebooks. Pass arguments after "
+            "its name.",
             field="parameters",
         )
     return _script(file, [str(each) for each in args], chosen)
@@ -54,8 +54,8 @@ def draft_of(
 def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
     if args:
         raise InvalidInput(
-            f"{file.name} is a notebook and takes no arguments: give parameters by name, as in "
-            "lr=0.1.",
+            f"{file.name} is a notebook and takes no arguments. Pass parameters by name, for "
+            "example lr=0.1.",
             field="args",
         )
     here = kernel_environment(os.environ)

@@ -204,7 +204,7 @@ def line_of(facts: Job) -> str:
     """Return a job as one line, e.g. ``3fk2hq7a train: queued, waits for 2 GPUs: 1 free``."""
     said = [str(facts.state)]
     if facts.progress is not None and facts.progress.fraction is not None:
-        said.append(done(facts.progress.fraction, facts.progress.fell_from))
+        said.append(done(facts.progress.fraction, facts.progress.previous_progress))
         ends = facts.progress.ends
         rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
         said += [rest] if rest else []
@@ -329,9 +329,9 @@ def job(id_: str) -> JobHandle:
         return JobHandle(client().job(id_).job)
     found = [each for each in client().jobs(all_=True) if len(id_) >= 4 and each.id.startswith(id_)]
     if len(found) != 1:
-        what = "no job" if not found else f"{len(found)} jobs"
+        what = "No visible job" if not found else f"{len(found)} visible jobs"
         raise NotFound(
-            f"{what} that you may see begins with {id_!r}: give at least 4 characters, or all.",
+            f"{what} found for ID {id_!r}. Give at least 4 characters, or the full ID.",
             field="id",
         )
     return JobHandle(found[0])

@@ -38,8 +38,8 @@ def __getattr__(name: str) -> Any:
 
         return log
     raise AttributeError(
-        f"benchpool.{name} is not in this Python, which has only what jobs need: install benchpool "
-        "there to have all of it"
+        f"benchpool.{name} is not in this Python, which has only the parts that jobs need. Install "
+        "benchpool there for the others."
     )
 
 

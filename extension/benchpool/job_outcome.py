@@ -149,7 +149,7 @@ class JobOutcome:
         if not watch.over.wait(timeout):
             raise TooLate(
                 f"job {self.facts.id[:8]} ({self.facts.name}) has not ended within {timeout:g} s; "
-                "it goes on"
+                "the job continues"
             )
         self.facts = watch.outcome()
 
@@ -263,7 +263,7 @@ def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     try:
         loop.call_soon_threadsafe(ended.set)
     except RuntimeError:
-        logging.getLogger(__name__).debug("nobody waits any more")
+        logging.getLogger(__name__).debug("the event loop of a waiting task is closed")
 
 
 class Watch:
@@ -313,4 +313,4 @@ class Watch:
         try:
             function()
         except Exception:
-            logging.getLogger(__name__).exception("a function that waited for a job failed")
+            logging.getLogger(__name__).exception("callback for the end of a job failed")

@@ -30,8 +30,8 @@ HOOKS = {
 }
 """Module after whose import the hook runs, and the library's name in BENCHPOOL_HOOKS."""
 TRACKERS = {
-    **dict.fromkeys(("mlflow", "trackio", "tensorboard"), "begins another run in each attempt"),
-    "wandb": "has no link at the job",
+    **dict.fromkeys(("mlflow", "trackio", "tensorboard"), "starts a new run in each attempt"),
+    "wandb": "is not linked from the job",
 }
 """Trackers, and what is missing if benchpool's hook fails; the other libraries report metrics."""
 
@@ -89,7 +89,7 @@ def _hook(library: str, module: ModuleType) -> None:
     try:
         import_module(f"benchpool.metrics.{part}").attach(library, module)
     except Exception as failed:
-        what = TRACKERS.get(library, "reports no curves here")
+        what = TRACKERS.get(library, "reports no metrics")
         print(f"benchpool: {library} {what} ({type(failed).__name__}: {failed})", file=sys.stderr)
 
 

@@ -32,7 +32,7 @@ class Keep:
         """
         for name in names or ():
             if not name.isidentifier():
-                raise InvalidInput(f"keep: {name!r} is no name of a value.", field="keep")
+                raise InvalidInput(f"keep: {name!r} is not a valid name.", field="keep")
         return cls(None if names is None else tuple(names), pickle)
 
     def of(self, left: tuple[str, ...]) -> dict[str, object]:

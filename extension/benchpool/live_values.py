@@ -45,8 +45,8 @@ def of_folder(folder: Path, said: str) -> LiveValues:
     if left_out:
         reasons = "; ".join(left_out.values())
         raise InvalidInput(
-            f"Not everything can go along as a value: {reasons}. Leave it out, so that its cells "
-            "run again in the job, or allow pickles.",
+            f"Some values cannot be sent: {reasons}. Leave them out, so that their cells run again "
+            "in the job, or allow pickles.",
             field="send",
         )
     files, contents = [], {}

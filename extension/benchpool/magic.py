@@ -49,7 +49,7 @@ def _explain(name: str, line: str) -> None:
         print(parser.help_text())
     else:
         print(
-            f"%{name} sends nothing: write %%{name} in the first line of the cell to send. "
+            f"%{name} sends nothing. Write %%{name} in the first line of the cell to send. "
             f"`%{name} --help` lists the options.",
             file=sys.stderr,
         )
@@ -180,7 +180,7 @@ def read_plan(line: str) -> SweepPlan | None:
         return plan_of(dict(map(pair_of, words["sweep"])), **given)
     if given:
         raise InvalidInput(
-            f"%%train: --{next(iter(given)).replace('_', '-')} goes with --sweep NAME=VALUES.",
+            f"%%train: --{next(iter(given)).replace('_', '-')} requires --sweep NAME=VALUES.",
             field="sweep",
         )
     return None
@@ -245,7 +245,7 @@ def _parser() -> MagicParser:
 
     parser = parser_of(TRAIN, OPTIONS)
     parser.add_argument(
-        "--keep", action="append", metavar="NAME", help="A value of the cells that comes back."
+        "--keep", action="append", metavar="NAME", help="Name of a value to return."
     )
     sweeps = parser.add_argument_group("of a sweep or an array, see `benchpool submit --help`")
     sweeps.add_argument("--sweep", action="append", metavar="NAME=VALUES")

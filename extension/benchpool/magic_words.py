@@ -91,11 +91,11 @@ def parser_of(magic: str, options: Iterable[SubmitOption]) -> MagicParser:
             metavar=option.metavar or None,
             help=_plain(option.help),
         )
-    sent = "A value of this session that goes along, instead of the cells that made it."
+    sent = "Name of a value of this session to send instead of the cells that define it."
     parser.add_argument("--send", action="append", metavar="NAME", help=sent)
-    pickled = "Values may be pickled where no safer format takes them."
+    pickled = "Pickle values that have no safe format."
     parser.add_argument("--pickle", action="store_true", help=pickled)
-    parser.add_argument("--help", action="store_true", help="Show this, and send nothing.")
+    parser.add_argument("--help", action="store_true", help="Show this help and send nothing.")
     return parser
 
 

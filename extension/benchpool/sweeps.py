@@ -71,7 +71,7 @@ class SweepHandle:
         row = next((one for one in facts.trials if one.number == facts.best), None)
         if row is None or row.job is None:
             raise NotFound(
-                f"No trial of {facts.name} has a figure and a job: {facts.text}", field="best"
+                f"No trial of {facts.name} has both a value and a job: {facts.text}", field="best"
             )
         return handles.job(row.job)
 
@@ -147,7 +147,7 @@ def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> SweepHandle:
     if draft.selection is not None and not plan.array:
         sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
     if draft.selection is None and draft.given:
-        raise InvalidInput("A script takes arguments, no parameters.", field="parameters")
+        raise InvalidInput("A script takes arguments, not parameters.", field="parameters")
     handles.say_problems(draft)
     submission = draft.submission
     request = SweepRequest(submission, plan, submission.name, key)

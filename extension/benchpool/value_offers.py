@@ -145,7 +145,7 @@ class ValueCandidates:
         found = {self.groups[name]: why for name, why in obstacles.items() if name in self.groups}
         for group, size in self.sizes.items():
             if size > self.most:
-                found[group] = f"{data_size(size)}, at most {data_size(self.most)} go along"
+                found[group] = f"{data_size(size)}, the limit is {data_size(self.most)}"
         return found
 
     def _chosen(self, able: frozenset[str]) -> frozenset[str]:

@@ -38,7 +38,7 @@ export class JobActions {
   /** Run an action. With `wanted`, a change runs without a dialog. */
   async run(action: JobAction, job: IJob, wanted?: IChangeRequest): Promise<void> {
     this._withdraw(job);
-    await orSayWhy(job, () => this._table[action]?.(job, wanted) ?? this._fill(action, job));
+    await orShowError(job, () => this._table[action]?.(job, wanted) ?? this._fill(action, job));
   }
 
   /** Report that a job was sent, with buttons to show it and to undo the submission. */
@@ -46,14 +46,14 @@ export class JobActions {
     if (job.trial) {
       const { sweep, name, array } = job.trial;
       const { kind, each } = kindOf(array);
-      this._say(`${array ? 'Array' : 'Sweep'} “${name}” was sent to training.`, job, {
+      this._toast(`${array ? 'Array' : 'Sweep'} “${name}” was sent to training.`, job, {
         label: 'Undo',
         caption: `Stop ${kind} ${name} and its ${each}s`,
         undo: () => this._model.api.stopSweep(sweep, false)
       });
       return;
     }
-    this._say(`“${job.name}” was sent to training.`, job, {
+    this._toast(`“${job.name}” was sent to training.`, job, {
       label: 'Undo',
       caption: `Cancel ${job.name}`,
       undo: () => this._model.act(job.id, 'cancel')
@@ -63,9 +63,9 @@ export class JobActions {
   private async _pause(job: IJob): Promise<void> {
     await this._model.act(job.id, 'pause');
     const text = isOnGpus(job.state)
-      ? `“${job.name}” saves its state and leaves its GPUs; it goes on when you resume it.`
+      ? `“${job.name}” saves its state and leaves its GPUs. It continues when you resume it.`
       : `“${job.name}” is paused and does not start until you resume it.`;
-    this._say(text, job, {
+    this._toast(text, job, {
       label: 'Undo',
       caption: `Resume ${job.name}`,
       undo: () => this._undoPause(job)
@@ -98,7 +98,7 @@ export class JobActions {
   private async _cancel(job: IJob): Promise<void> {
     if (job.state === 'queued' && job.attempt === 0) {
       await this._model.act(job.id, 'cancel');
-      this._say(`“${job.name}” was cancelled before it started.`, job, {
+      this._toast(`“${job.name}” was cancelled before it started.`, job, {
         label: 'Undo',
         caption: `Send ${job.name} again, at the end of the queue`,
         undo: () => this._model.again(job.id, UUID.uuid4())
@@ -127,10 +127,10 @@ export class JobActions {
     const before = asked(CHANGE, former(present(CHANGE, job), wanted));
     const back = {
       label: 'Undo',
-      caption: `Change ${job.name} back`,
+      caption: `Undo the change of ${job.name}`,
       undo: () => this._model.fill(job.id, 'change', before)
     };
-    this._say(outcome(job, wanted), job, Object.keys(before).length > 0 ? back : null);
+    this._toast(outcome(job, wanted), job, Object.keys(before).length > 0 ? back : null);
   }
 
   private async _whatChanges(job: IJob): Promise<IChangeRequest | null> {
@@ -148,14 +148,14 @@ export class JobActions {
       return;
     }
     const now = await this._model.fill(job.id, action.name, wanted);
-    this._say(doneText(action, now), job, {
+    this._toast(doneText(action, now), job, {
       label: 'Undo',
-      caption: `${action.label} ${now.name} back`,
+      caption: `Undo ${action.label} of ${now.name}`,
       undo: () => this._model.fill(job.id, action.name, former(present(action, job), wanted))
     });
   }
 
-  private _say(
+  private _toast(
     text: string,
     job: IJob,
     back: { label: string; caption: string; undo: () => Promise<unknown> } | null
@@ -170,7 +170,7 @@ export class JobActions {
               {
                 label: back.label,
                 caption: back.caption,
-                callback: () => void orSayWhy(job, back.undo)
+                callback: () => void orShowError(job, back.undo)
               }
             ]
           : [])
@@ -200,7 +200,7 @@ export class JobActions {
 }
 
 /** Run an action and show an error in a dialog: a toast is cut after 140 characters. */
-async function orSayWhy(job: IJob, act: () => Promise<unknown>): Promise<void> {
+async function orShowError(job: IJob, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
   } catch (error) {
@@ -213,7 +213,7 @@ async function confirmed(job: IJob, since: string | null): Promise<boolean> {
     title: `Cancel “${job.name}”?`,
     body: `${lossOf(job, since, Date.now())} In a terminal: ${jobCommand('cancel', job.id)}`,
     buttons: [
-      Dialog.cancelButton({ label: 'Keep it' }),
+      Dialog.cancelButton({ label: 'Keep the job' }),
       Dialog.warnButton({ label: 'Cancel the job' })
     ],
     defaultButton: 0

@@ -22,7 +22,7 @@ import type {
   IRunChanges,
   ISubmission,
   ISweep,
-  IWish,
+  IAccessRequest,
   Numbers
 } from './tokens';
 
@@ -130,7 +130,7 @@ export class Api {
   }
 
   /** Return the access requests of the user and the requests that the user can decide. */
-  wishes(): Promise<IWish[]> {
+  accessRequests(): Promise<IAccessRequest[]> {
     return this._get('/access');
   }
 
@@ -153,7 +153,7 @@ export class Api {
     return this._post('/bench/keep', {});
   }
 
-  giveBench(): Promise<IBenchNow> {
+  releaseBench(): Promise<IBenchNow> {
     return this._post('/bench/give-back', {});
   }
 

@@ -127,7 +127,7 @@ function Frame({ model, places, alone, onDone }: IFrameProps): React.JSX.Element
               places={places}
               isAsking={isAsking}
               onKeep={() => void answer(() => model.keep())}
-              onGive={() => void answer(() => model.giveBack())}
+              onGive={() => void answer(() => model.release())}
               onSend={() => {
                 close();
                 places.send();
@@ -172,7 +172,7 @@ function Body(props: IBodyProps): React.JSX.Element {
     );
   }
   if (isGoing(bench)) {
-    return <p id="benchpool-bench-text">The GPU is being given back now.</p>;
+    return <p id="benchpool-bench-text">The GPU is being released now.</p>;
   }
   const notebook = places.notebook();
   return (
@@ -190,7 +190,7 @@ function Body(props: IBodyProps): React.JSX.Element {
         )}
         <Choice
           id="give"
-          label={idle.gpus.length === 1 ? 'Give the GPU back' : 'Give the GPUs back'}
+          label={idle.gpus.length === 1 ? 'Release the GPU' : 'Release the GPUs'}
           text={whatGivingDoes(bench)}
           isOff={props.isAsking}
           onChoose={props.onGive}
@@ -215,7 +215,7 @@ function Choice(props: {
   isOff: boolean;
   onChoose: () => void;
 }): React.JSX.Element {
-  const told = `benchpool-bench-${props.id}-text`;
+  const descriptionId = `benchpool-bench-${props.id}-text`;
   return (
     <>
       <dt>
@@ -223,14 +223,14 @@ function Choice(props: {
           type="button"
           className="jp-mod-styled"
           data-testid={`benchpool-bench-${props.id}`}
-          aria-describedby={told}
+          aria-describedby={descriptionId}
           disabled={props.isOff}
           onClick={props.onChoose}
         >
           {props.label}
         </button>
       </dt>
-      <dd id={told}>{props.text}</dd>
+      <dd id={descriptionId}>{props.text}</dd>
     </>
   );
 }
@@ -239,7 +239,7 @@ function HubLink({ hub }: { hub: string }): React.JSX.Element | null {
   return hub === '' ? null : (
     <p>
       <a className="bp-Link" href={hub} target="_blank" rel="noreferrer">
-        The Hub’s page, where servers are stopped and started
+        Stop and start servers on the Hub’s page
       </a>
     </p>
   );

@@ -41,8 +41,8 @@ export class BenchModel {
   /**
    * Release the GPUs. Throws the errors of the scheduler, and an error for programs that still run.
    */
-  async giveBack(): Promise<void> {
-    this._take(await this._api.giveBench());
+  async release(): Promise<void> {
+    this._take(await this._api.releaseBench());
   }
 
   private async _ask(): Promise<void> {

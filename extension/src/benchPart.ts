@@ -25,8 +25,8 @@ export class BenchPart {
   ) {
     this._places = placesOf(sends);
     _app.commands.addCommand(BENCH, {
-      label: 'GPU of This Server: Keep or Give Back…',
-      caption: 'Say what becomes of the GPU of this server, and give it back',
+      label: 'GPU of This Server: Keep or Release…',
+      caption: 'Keep or release the GPU of this server',
       isEnabled: () => Boolean(_model.now?.idleness ?? _model.now?.given_back),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => this.open(false)
@@ -57,13 +57,13 @@ export class BenchPart {
     } else if (!asks) {
       this._wasAsked = false; // a new idle period opens the dialog again
     }
-    if (now.given_back?.done && !this._wasTold) {
-      this._wasTold = true;
-      this._tell(inShort(now.given_back));
+    if (now.given_back?.done && !this._wasNotified) {
+      this._wasNotified = true;
+      this._notify(inShort(now.given_back));
     }
   }
 
-  private _tell(text: string): void {
+  private _notify(text: string): void {
     Notification.info(forToast(text), {
       autoClose: false,
       actions: [{ label: 'More…', callback: () => void this.open(false) }]
@@ -73,7 +73,7 @@ export class BenchPart {
   private readonly _places: IBenchPlaces;
   private _isOpen = false;
   private _wasAsked = false;
-  private _wasTold = false;
+  private _wasNotified = false;
 }
 
 function placesOf(sends: ICommandOptions): IBenchPlaces {

@@ -24,10 +24,10 @@ export function isGoing(bench: IBenchNow | null): boolean {
 /** Return the status bar text of the bench, or null. */
 export function benchLine(bench: IBenchNow | null, now: number): string | null {
   if (bench?.given_back?.done) {
-    return `no GPU: given back at ${clock(bench.given_back.at)}`;
+    return `no GPU: released at ${clock(bench.given_back.at)}`;
   }
   if (isGoing(bench)) {
-    return 'giving the GPU back…';
+    return 'releasing the GPU…';
   }
   const idle = bench?.idleness;
   if (!idle) {
@@ -37,7 +37,7 @@ export function benchLine(bench: IBenchNow | null, now: number): string | null {
     return `kept until ${clock(idle.kept_until)}`;
   }
   if (needsAnswer(bench) && idle.acts_at !== null) {
-    const does = idle.act === 'stop' ? 'server stops' : idle.parks ? 'lent' : 'given back';
+    const does = idle.act === 'stop' ? 'server stops' : idle.parks ? 'lent' : 'reclaimed';
     return `${does} ${until(idle.acts_at, now)}`;
   }
   return null;
@@ -47,7 +47,7 @@ export function benchLine(bench: IBenchNow | null, now: number): string | null {
 export function dialogTitle(bench: IBenchNow): string {
   const gone = bench.given_back;
   if (gone) {
-    return `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} given back`;
+    return `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} released`;
   }
   const idle = bench.idleness;
   if (idle && needsAnswer(bench)) {
@@ -60,21 +60,21 @@ export function dialogTitle(bench: IBenchNow): string {
 export function whatComes(idle: IBenchIdleness, now: number): string {
   const many = idle.gpus.length;
   if (idle.exempt_until !== null) {
-    return `No rule for idle benches meets it until ${day(idle.exempt_until)}.`;
+    return `It is exempt from the rule for idle benches until ${day(idle.exempt_until)}.`;
   }
   if (idle.kept_until !== null && Date.parse(idle.kept_until) > now) {
     return `You keep it until ${clock(idle.kept_until)}.`;
   }
   if (idle.act === 'none') {
-    return 'Here no bench is given back by itself.';
+    return 'Idle benches are not reclaimed here.';
   }
   const given =
     idle.act === 'stop'
-      ? `this server is stopped and its ${gpus(many)} ${isAre(many)} given back`
-      : `the ${gpus(many)} ${isAre(many)} given back and this server goes on without`;
+      ? `this server is stopped and its ${gpus(many)} ${isAre(many)} reclaimed`
+      : `the ${gpus(many)} ${isAre(many)} reclaimed and this server continues without ${many === 1 ? 'it' : 'them'}`;
   const does = idle.parks
-    ? 'the GPU is lent while its kernel keeps everything, and comes back when you run a cell; ' +
-      `where the kernel cannot be parked, ${given}`
+    ? 'the GPU is lent until you run a cell, and the kernel keeps its variables. ' +
+      `If the kernel cannot be parked, ${given}`
     : given;
   if (idle.acts_at === null || !ASKED.has(idle.step)) {
     return `After ${exactly(idle.act_s)} without use ${does}.`;
@@ -82,45 +82,44 @@ export function whatComes(idle: IBenchIdleness, now: number): string {
   return (
     'No kernel was busy, no cell was run, no program ran in a terminal, and nothing ran on the ' +
     `${many === 1 ? 'GPU' : 'GPUs'}. ${capital(until(idle.acts_at, now))} ` +
-    `(${clock(idle.acts_at)}) ${does}. Run a cell, and it stays.`
+    `(${clock(idle.acts_at)}) ${does}. To keep it, run a cell.`
   );
 }
 
 /** Return the effect of *Keep*. */
 export function whatKeepingDoes(idle: IBenchIdleness): string {
   if (idle.keeps_left <= 0) {
-    return 'You have kept it as often as 24 hours allow.';
+    return 'You have kept it the maximum number of times in 24 hours.';
   }
   return (
-    `The bench is left alone for ${exactly(idle.keep_s)}. ` +
+    `The bench is kept for ${exactly(idle.keep_s)}. ` +
     `You can do this ${count(idle.keeps_left, 'more time')} in 24 hours.`
   );
 }
 
-/** Return the effect and the losses of *Give the GPU back*. */
+/** Return the effect and the losses of *Release the GPU*. */
 export function whatGivingDoes(bench: IBenchNow): string {
   const busy =
     bench.busy_kernels > 0
-      ? ` ${count(bench.busy_kernels, 'kernel')} ${bench.busy_kernels === 1 ? 'is' : 'are'} computing now: that is lost.`
+      ? ` ${count(bench.busy_kernels, 'kernel')} ${bench.busy_kernels === 1 ? 'is' : 'are'} computing now: the result is lost.`
       : '';
   if (!bench.gives_up) {
     return (
-      'This server is stopped: kernels with their variables and terminals end. Files stay as they ' +
-      `were last saved. Start the server again on the Hub’s page.${busy}`
+      'This server is stopped. Its terminals and its kernels with their variables end. Files stay ' +
+      `as last saved. Start the server again on the Hub’s page.${busy}`
     );
   }
   const kernels =
     bench.kernels === 0
       ? 'No kernel runs.'
-      : `${count(bench.kernels, 'kernel')} ${bench.kernels === 1 ? 'is' : 'are'} started anew ` +
+      : `${count(bench.kernels, 'kernel')} ${bench.kernels === 1 ? 'is' : 'are'} restarted ` +
         `without GPU, and ${bench.kernels === 1 ? 'its' : 'their'} variables are lost.`;
   return (
-    `${kernels} Terminals in which nothing runs are closed. Files and open notebooks stay. ` +
-    `${AGAIN}${busy}`
+    `${kernels} Idle terminals are closed. Files and open notebooks stay. ` + `${AGAIN}${busy}`
   );
 }
 
-const AGAIN = 'To get a GPU again, stop this server on the Hub’s page and start it with one.';
+const AGAIN = 'To get a GPU again, stop this server on the Hub’s page and start it with a GPU.';
 
 /** Return the effect of *Send to training*. */
 export function whatSendingDoes(notebook: string | null): string {
@@ -132,21 +131,21 @@ export function whatSendingDoes(notebook: string | null): string {
 /** Return the short form of `whatHappened`, for a notification. */
 export function inShort(gone: IGivenBack): string {
   const lost =
-    gone.kernels === 0 ? '' : ' Kernels were restarted without it: variables are gone, files stay.';
-  return `${the(gone.gpus)} ${wasWere(gone.gpus)} given back at ${clock(gone.at)}.${lost}`;
+    gone.kernels === 0 ? '' : ' Kernels were restarted without it: variables are lost, files stay.';
+  return `${the(gone.gpus)} ${wasWere(gone.gpus)} released at ${clock(gone.at)}.${lost}`;
 }
 
 /** Return the cause and effects of a reclaim that has happened. */
 export function whatHappened(gone: IGivenBack): string {
-  const why = gone.asked ? 'as was asked for' : `after ${duration(gone.idle_s)} without use`;
+  const why = gone.asked ? 'at your request' : `after ${duration(gone.idle_s)} without use`;
   const kernels =
     gone.kernels === 0
       ? ''
-      : ` ${count(gone.kernels, 'kernel')} ${wasWere(gone.kernels)} started anew without GPU, not ` +
-        `by an error: ${gone.kernels === 1 ? 'its' : 'their'} variables are gone.`;
-  const note = gone.note === null ? '' : ` The note ${gone.note} in your folder says so too.`;
+      : ` ${count(gone.kernels, 'kernel')} ${wasWere(gone.kernels)} restarted without GPU, not ` +
+        `by an error: ${gone.kernels === 1 ? 'its' : 'their'} variables are lost.`;
+  const note = gone.note === null ? '' : ` The note ${gone.note} in your folder has the details.`;
   return (
-    `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} given back at ${clock(gone.at)}, ` +
+    `${the(gone.gpus)} of this server ${wasWere(gone.gpus)} released at ${clock(gone.at)}, ` +
     `${why}.${kernels} Files stay.${note} ${AGAIN}`
   );
 }

@@ -20,7 +20,7 @@ interface IOpenRun {
 /** Runs of one kernel, recorded from its messages. */
 export class RunLog {
   /** Record a message to or from the kernel. */
-  hear(msg: KernelMessage.IMessage): void {
+  record(msg: KernelMessage.IMessage): void {
     const type = msg.header.msg_type as string;
     const parent = (msg.parent_header as { msg_id?: string }).msg_id ?? '';
     const open = this._open.get(parent);
@@ -37,7 +37,7 @@ export class RunLog {
     } else if (type === 'execute_reply' && open) {
       this._open.delete(parent);
       this._ended(open, msg as KernelMessage.IExecuteReplyMsg);
-    } else if (type === 'status' && isAnew(msg)) {
+    } else if (type === 'status' && isRestart(msg)) {
       this.clear();
     }
   }
@@ -81,17 +81,17 @@ export class RunLog {
   }
 
   private readonly _open = new Map<string, IOpenRun>();
-  private readonly _runs = new Map<string, IHeardRun[]>();
+  private readonly _runs = new Map<string, IRecordedRun[]>();
 }
 
 /** A run with the text that it executed. */
-type IHeardRun = Omit<ICellRun, 'edited'> & { source: string };
+type IRecordedRun = Omit<ICellRun, 'edited'> & { source: string };
 
-function partOf(open: IOpenRun): Pick<IHeardRun, 'number' | 'at' | 'source'> {
+function partOf(open: IOpenRun): Pick<IRecordedRun, 'number' | 'at' | 'source'> {
   return { number: open.number, at: open.began, source: open.source };
 }
 
-function isAnew(msg: KernelMessage.IMessage): boolean {
+function isRestart(msg: KernelMessage.IMessage): boolean {
   const state = (msg.content as { execution_state?: string }).execution_state;
   return state === 'restarting' || state === 'starting';
 }
@@ -131,13 +131,13 @@ export function runsOf(panel: NotebookPanel): RunLog {
 function follow(panel: NotebookPanel): void {
   const log = new RunLog();
   logs.set(panel, log);
-  const hear = (_: unknown, { msg }: Kernel.IAnyMessageArgs) => log.hear(msg);
+  const record = (_: unknown, { msg }: Kernel.IAnyMessageArgs) => log.record(msg);
   const listen = (session: Session.ISessionConnection | null) =>
-    void session?.anyMessage.connect(hear);
+    void session?.anyMessage.connect(record);
   const context: ISessionContext = panel.sessionContext;
   listen(context.session);
   context.sessionChanged.connect((_, change) => {
-    change.oldValue?.anyMessage.disconnect(hear);
+    change.oldValue?.anyMessage.disconnect(record);
     listen(change.newValue ?? null);
   });
   context.kernelChanged.connect((_, change) => {

@@ -23,27 +23,27 @@ export function staying(job: IJob, fixed: readonly string[]): Notes {
 
 function stays(job: IJob, name: string): string {
   if (job.state === 'pausing') {
-    return 'It leaves its GPUs now; change this when it waits.';
+    return 'The job is leaving its GPUs. Change this when it waits.';
   }
   if (name === 'workers') {
-    return `${rigid(job.workers)}; pause it first.`;
+    return `${rigid(job.workers)}. Pause it first.`;
   }
-  return 'It can change while the job waits; pause it first.';
+  return 'This can change only while the job waits. Pause it first.';
 }
 
 /** Return additional notes on fields that can change. */
 export function remarks(job: IJob): Notes {
   return {
     workers: isOnGpus(job.state)
-      ? 'More come when there is room; the last ones go at once.'
+      ? 'Added workers start when GPUs are free; the last workers are removed at once.'
       : `Processes that train together, each with ${count(job.gpus, 'GPU')}.`
   };
 }
 
 function rigid(workers: number): string {
   return workers === 1
-    ? 'It runs with its one worker'
-    : `It runs with all of its ${workers} workers or none`;
+    ? 'The job runs with exactly 1 worker'
+    : `The job runs with all of its ${workers} workers or none`;
 }
 
 /** A change with which a job would start now, with its button label. */
@@ -88,7 +88,7 @@ export function outcome(job: IJob, wanted: IChangeRequest): string {
   const parts = CHANGEABLE.filter(row => row.name in wanted).map(row =>
     inWords(row, (wanted as Record<string, unknown>)[row.name])
   );
-  return `“${job.name}” is to have ${parts.join(' and ')}.`;
+  return `“${job.name}” has new settings: ${parts.join(', ')}.`;
 }
 
 function inWords(row: IChangeable, value: unknown): string {

@@ -31,7 +31,7 @@ import { markCell, memoryOf, rememberIn, subjectOf } from './notebookCells';
 import { showSendDialog } from './sendDialog';
 import { Sending } from './sending';
 import type { SendKind } from './tokens';
-import type { Wishes } from './wishes';
+import type { AccessRequests } from './accessRequests';
 
 export const CATEGORY = 'Training';
 const FILE_MEMORY = '@benchpool/lab:file:';
@@ -42,7 +42,7 @@ export interface ICommandOptions {
   browsers: IFileBrowserFactory | null;
   state: IStateDB | null;
   model: JobsModel;
-  wishes: Wishes;
+  accessRequests: AccessRequests;
   actions: JobActions;
   showPanel: () => void;
   showJob: (id: string) => void;
@@ -96,8 +96,8 @@ function addShowCommands(options: ICommandOptions): void {
     execute: () => options.showPanel()
   });
   commands.addCommand(NOTIFICATIONS, {
-    label: 'Messages about Training Jobs…',
-    caption: 'Choose where you are told of your jobs, by mail, chat or webhook, and send a test',
+    label: 'Notifications of Training Jobs…',
+    caption: 'Select notifications about your jobs by mail, chat or webhook, and send a test',
     isEnabled: () => notificationsPage(options.model.status) !== null,
     describedBy: { args: flags() },
     execute: () => {
@@ -109,7 +109,7 @@ function addShowCommands(options: ICommandOptions): void {
   });
   commands.addCommand(EXAMPLE, {
     label: args => (args.isLauncher ? 'Training example' : 'Open the Training Example'),
-    caption: 'Open a notebook that trains, saves, and has a cell to send',
+    caption: 'Open a notebook with an example of a training that you can send',
     icon: args => (args.isLauncher ? exampleIcon : undefined),
     describedBy: { args: flags('isLauncher') },
     execute: () => openExample(options)
@@ -134,7 +134,7 @@ function addShowCommands(options: ICommandOptions): void {
 
 const ofJob: ReadonlyJSONObject = {
   type: 'object',
-  properties: { id: { type: 'string', description: 'Id of the job' } },
+  properties: { id: { type: 'string', description: 'ID of the job' } },
   required: ['id']
 };
 
@@ -174,7 +174,7 @@ function jobLabel(model: JobsModel, id: ReadonlyPartialJSONValue | undefined): s
   }
   const known = model.known(id);
   return typeof known === 'string'
-    ? `${id.slice(0, 8)} (${known === 'hidden' ? 'not visible or removed' : 'asking…'})`
+    ? `${id.slice(0, 8)} (${known === 'hidden' ? 'not visible or removed' : 'loading…'})`
     : `${known.name}: ${STATES[known.state]}, sent ${age(known.submitted, Date.now())}`;
 }
 
@@ -212,7 +212,7 @@ export async function sendPanel(
   memory: unknown
 ): Promise<void> {
   const sending = newSending(options, subject, kind, memory);
-  const job = await showSendDialog(sending, options.model, options.wishes);
+  const job = await showSendDialog(sending, options.model, options.accessRequests);
   if (!panel.isDisposed) {
     options.app.shell.activateById(panel.id);
     panel.content.activate();
@@ -260,7 +260,7 @@ export async function sendPath(
   const kernelName = kernelspecs.specs?.default ?? null;
   const subject: ISubject = { path, kernelName, kernelId: null, cells: null };
   const sending = newSending(options, subject, kind, memory);
-  const job = await showSendDialog(sending, options.model, options.wishes);
+  const job = await showSendDialog(sending, options.model, options.accessRequests);
   if (job) {
     options.model.acceptNew(job);
     options.actions.sent(job);

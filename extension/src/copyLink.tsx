@@ -3,12 +3,12 @@ import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import { isWebAddress } from './addresses';
 
-const TOLD_MS = 2500;
+const SHOWN_MS = 2500;
 
 export function CopyLink(props: { url: string; what: string }): React.JSX.Element | null {
   const [copied, setCopied] = React.useState(false);
   React.useEffect(() => {
-    const timer = copied ? setTimeout(() => setCopied(false), TOLD_MS) : undefined;
+    const timer = copied ? setTimeout(() => setCopied(false), SHOWN_MS) : undefined;
     return () => clearTimeout(timer);
   }, [copied]);
   return isWebAddress(props.url) ? (

@@ -27,11 +27,11 @@ export function CurvesSection({
   now: number;
 }): React.JSX.Element | null {
   const newest = JSON.stringify(job.metrics);
-  const told = React.useRef({ newest, at: 0 });
-  if (newest !== told.current.newest && now - told.current.at >= AGAIN_MS) {
-    told.current = { newest, at: now };
+  const loaded = React.useRef({ newest, at: 0 });
+  if (newest !== loaded.current.newest && now - loaded.current.at >= AGAIN_MS) {
+    loaded.current = { newest, at: now };
   }
-  const key = `${job.id}/${job.state}/${job.attempt}/${told.current.newest}`;
+  const key = `${job.id}/${job.state}/${job.attempt}/${loaded.current.newest}`;
   const answer = useAnswer<IJobMetrics | null>(key, () =>
     job.attempt ? api.metrics(job.id, POINTS) : Promise.resolve(null)
   );

@@ -187,11 +187,11 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   }
   if (parseDuration(draft.timeLimit) === undefined) {
     found.timeLimit =
-      'Time limit: give it as 90m, 2h or 1d12h, or in seconds; at least 1 s and at most 366 d, or leave it empty.';
+      'Time limit: enter 90m, 2h, 1d12h or seconds, from 1 s to 366 d, or leave it empty.';
   }
   const priority = draft.priority === '' ? null : outOfBounds('priority', Number(draft.priority));
   if (priority !== null) {
-    found.priority = `${priority}, or empty for the usual 50.`;
+    found.priority = `${priority}, or empty for the default of 50.`;
   }
   const tags = faultOfTags(splitTags(draft.tags));
   if (tags !== null) {
@@ -289,7 +289,7 @@ function faultOfTags(tags: readonly string[]): string | null {
   if (long !== undefined) {
     return `Tags: “${long.slice(0, 20)}…” has ${[...long].length} characters, at most ${TAGS.longest} are allowed.`;
   }
-  return tags.length > TAGS.most ? `Tags: ${tags.length} are given, at most ${TAGS.most}.` : null;
+  return tags.length > TAGS.most ? `Tags: ${tags.length} given, at most ${TAGS.most}.` : null;
 }
 
 /** Parse a time limit in seconds: null for an empty text, undefined for an invalid one. */
@@ -321,12 +321,12 @@ export function listCells(
   draft: IDraft,
   prepared: IPreparation | null
 ): IListedCell[] {
-  const told = new Map((prepared?.cells ?? []).map(cell => [cell.id, cell]));
+  const known = new Map((prepared?.cells ?? []).map(cell => [cell.id, cell]));
   return (subject.cells ?? [])
     .map((cell, i) => ({ cell, number: i + 1 }))
     .filter(({ cell }) => cell.cell_type === 'code')
     .map(({ cell, number }) => {
-      const answer = told.get(cell.id);
+      const answer = known.get(cell.id);
       const choice = draft.toggles[cell.id];
       const off = choice === false;
       const chosen = draft.kind === 'notebook' || cell.selected;

@@ -148,19 +148,22 @@ export function lossOf(job: IJob, since: string | null, now: number): string {
   const ran = since ? duration((now - Date.parse(since)) / 1000) : '0 s';
   const gpus = count(job.gpus * job.workers, 'GPU');
   const attempt = job.attempt > 1 ? ` in attempt ${job.attempt}` : '';
-  return `It has run for ${ran} on ${gpus}${attempt}. What it has not saved is lost, and a cancelled job cannot be resumed.`;
+  return `It has run for ${ran} on ${gpus}${attempt}. Unsaved progress is lost, and a cancelled job cannot be resumed.`;
 }
 
 /** Return the reclaim request of an administrator for the owner of a bench, or null. */
-export function askedBack(held: IQuota['build']['held'][number], now: number): string | null {
-  const { asked_back: asked, gpus, server } = held;
+export function reclaimRequestText(
+  held: IQuota['build']['held'][number],
+  now: number
+): string | null {
+  const { reclaim_request: asked, gpus, server } = held;
   if (!asked) {
     return null;
   }
   const whose = server ? `server “${server}”` : 'your default server';
   const what = `${count(gpus.length, 'GPU')} of ${whose}`;
   return (
-    `${asked.by} asks you to give back ${what}, ${age(asked.at, now)}: ${asked.reason}. ` +
+    `${asked.by} asks you to release ${what}, ${age(asked.at, now)}: ${asked.reason}. ` +
     'Save your work, then stop the server: File, Hub Control Panel.'
   );
 }
@@ -171,7 +174,7 @@ export function quotaLine(project: IProjectQuota): string {
   const limit = project.limit === null ? '' : `, at most ${project.limit}`;
   const hours = project.gpu_hours ? `; ${project.gpu_hours.text}` : '';
   if (project.quota === null) {
-    return `${count(project.allocated, 'GPU')} held, no bound on the guarantee${limit}${waiting}${hours}`;
+    return `${count(project.allocated, 'GPU')} held, guarantee without limit${limit}${waiting}${hours}`;
   }
   return (
     `${count(project.allocated, 'GPU')} held, ${project.quota} guaranteed` +

@@ -60,7 +60,7 @@ function Chip({ model, bench, server, onOpen }: IChipProps): React.JSX.Element |
   return (
     <TextItem
       source={text}
-      title={`${gone ? '' : `${chipTitle(gpus)} `}Press to keep it or to give it back.`}
+      title={`${gone ? '' : `${chipTitle(gpus)} `}Click for details and choices.`}
       className={needsAnswer(bench.now) ? 'bp-mod-due' : ''}
       role="button"
       tabIndex={0}

@@ -43,17 +43,14 @@ export function workingOf(bench: IBenchNow | null): string | null {
 export function chipTitle(gpus: readonly IGpuUse[]): string {
   const simulated = gpus.some(gpu => gpu.simulated);
   const sentences = [
-    'Share of the last ten seconds or so in which your GPU computed, memory in use, and for how ' +
-      'long nothing has run on it.'
+    'Share of the last 10 seconds or so in which your GPU computed, memory in use, and idle time.'
   ];
   if (simulated) {
-    sentences.push(
-      'These GPUs are simulated: the share is that of your processes at work on processors.'
-    );
+    sentences.push('These GPUs are simulated: the share is the processor use of your processes.');
   }
   const slow = gpus.flatMap(gpu => gpu.throttled ?? []);
   if (slow.length > 0) {
-    sentences.push(`It runs slower than it could: ${[...new Set(slow)].join(', ')}.`);
+    sentences.push(`The GPU is throttled: ${[...new Set(slow)].join(', ')}.`);
   }
   return sentences.join(' ');
 }

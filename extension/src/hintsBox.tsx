@@ -15,15 +15,16 @@ export function HintsBox({ hints }: { hints: Hints }): React.JSX.Element | null 
     <aside className="bp-Hints" aria-label="Three hints" data-testid="benchpool-hints">
       <ol>
         <li>
-          Select cells and press <kbd>{SEND_KEYS}</kbd>: the cells that they need go along, and your
-          kernel stays free.
+          Select cells and press <kbd>{SEND_KEYS}</kbd>: the cells that they need are included, and
+          your kernel stays free.
         </li>
         <li>
-          Above your quota you use what others leave free. When they need it your job is paused, and
-          resumes by itself: save with <code>benchpool.checkpoint</code>.
+          Above your quota, you use free GPUs of other projects. When they need them, your job is
+          paused and resumes by itself: save with <code>benchpool.checkpoint</code>.
         </li>
         <li>
-          You may close this page: jobs go on, and you are told what ended when you come back.
+          You can close this page: jobs keep running, and a notification lists ended jobs when you
+          return.
         </li>
       </ol>
       <button type="button" className="bp-Link" onClick={() => void hints.putAway()}>

@@ -40,7 +40,7 @@ import { Notices } from './notices';
 import { Reopening } from './reopening';
 import { StatusItem } from './statusItem';
 import { IBenchpool, IJob } from './tokens';
-import { Wishes } from './wishes';
+import { AccessRequests } from './accessRequests';
 
 export * from './tokens';
 
@@ -87,14 +87,32 @@ function activate(
     panelState.show(id);
   };
   const actions = new JobActions(model, showJob);
-  const wishes = new Wishes(model.api);
+  const accessRequests = new AccessRequests(model.api);
   const hints = new Hints(settings && hintMemory(settings));
-  const sends = { app, tracker, browsers, state, model, wishes, actions, showPanel, showJob };
+  const sends = {
+    app,
+    tracker,
+    browsers,
+    state,
+    model,
+    accessRequests,
+    actions,
+    showPanel,
+    showJob
+  };
   const reopening = new Reopening(sends);
   const open = openers(app, tracker, reopening);
   const offer = new Offer(showPanel);
   const onShown = () => offer.withdraw();
-  const panel = new JobsPanel({ model, actions, open, state: panelState, hints, wishes, onShown });
+  const panel = new JobsPanel({
+    model,
+    actions,
+    open,
+    state: panelState,
+    hints,
+    accessRequests,
+    onShown
+  });
   app.shell.add(panel, 'right', { rank: 400 });
   restorer?.add(panel, panel.id);
 
@@ -126,7 +144,7 @@ function activate(
   void app.restored.then(() => {
     model.start();
     bench.start();
-    wishes.start();
+    accessRequests.start();
     return hints.start(() => (panel.isVisible ? undefined : offer.make()));
   });
   return model;
@@ -144,8 +162,8 @@ class Offer {
   constructor(private readonly _showPanel: () => void) {}
 
   make(): void {
-    this._told = Notification.info(
-      'New here? Long runs go to the training pool, beside your notebook.',
+    this._shown = Notification.info(
+      'New here? Send long runs to the training pool and keep working in your notebook.',
       {
         autoClose: OFFER_MS,
         actions: [{ label: 'Three hints', callback: this._showPanel }]
@@ -154,13 +172,13 @@ class Offer {
   }
 
   withdraw(): void {
-    if (this._told) {
-      Notification.dismiss(this._told);
-      this._told = null;
+    if (this._shown) {
+      Notification.dismiss(this._shown);
+      this._shown = null;
     }
   }
 
-  private _told: string | null = null;
+  private _shown: string | null = null;
 }
 
 /** Create the functions that open results in the document and file browser views of JupyterLab. */
@@ -180,7 +198,10 @@ function loadInto(app: JupyterFrontEnd, tracker: INotebookTracker, job: IJob, li
   if (panel) {
     app.shell.activateById(panel.id);
   } else {
-    void showErrorMessage(job.name, `Open a notebook first, or run in one of yours:\n\n${lines}`);
+    void showErrorMessage(
+      job.name,
+      `Open a notebook first, or run these lines in one:\n\n${lines}`
+    );
   }
 }
 

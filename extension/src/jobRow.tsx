@@ -18,7 +18,7 @@ export interface IRowProps extends IDetailsProps {
 /** Separator that stays with the following text at a line break. */
 const DOT = '\u00a0· ';
 
-const SIGNS: Readonly<Record<RowAction, { word: string; path: string }>> = {
+const ICONS: Readonly<Record<RowAction, { word: string; path: string }>> = {
   pause: { word: 'Pause', path: 'M4 3h3v10H4zM9 3h3v10H9z' },
   resume: { word: 'Resume', path: 'M4.5 2.5v11l9-5.5z' },
   cancel: {
@@ -109,7 +109,9 @@ function progressWords(job: IJob): string {
     return '';
   }
   const text = progress.text ?? '';
-  return progress.fraction === null ? text : done(progress.fraction, progress.fell_from, text);
+  return progress.fraction === null
+    ? text
+    : done(progress.fraction, progress.previous_progress, text);
 }
 
 function ActionButton(props: {
@@ -118,7 +120,7 @@ function ActionButton(props: {
   onAction: IRowProps['onAction'];
 }): React.JSX.Element {
   const { action, job } = props;
-  const { word, path } = SIGNS[action];
+  const { word, path } = ICONS[action];
   const label = `${word} ${job.name}`;
   return (
     <button

@@ -8,7 +8,7 @@ import type { Api } from './api';
 import type { JobActions } from './actions';
 import { notificationsPage } from './addresses';
 import { standBeside } from './besidePanel';
-import { askedBack, isTerminal, quotaLine } from './format';
+import { reclaimRequestText, isTerminal, quotaLine } from './format';
 import type { Hints } from './hints';
 import { HintsBox, SEND_KEYS } from './hintsBox';
 import { useChanged, useNow } from './hooks';
@@ -25,8 +25,8 @@ import { sendsOf } from './overlayModel';
 import { entries, isSweep } from './sweepModel';
 import { SweepRow } from './sweepRow';
 import type { IJob } from './tokens';
-import type { Wishes } from './wishes';
-import { WishesBox } from './wishesBox';
+import type { AccessRequests } from './accessRequests';
+import { AccessRequestsBox } from './accessRequestsBox';
 
 /** Update interval of times in live rows, in milliseconds. Ended jobs are updated once a minute. */
 const TICK_MS = 2000;
@@ -71,7 +71,7 @@ export interface IPanelOptions {
   open: IOpeners;
   state: PanelState;
   hints: Hints;
-  wishes: Wishes;
+  accessRequests: AccessRequests;
   /** Called when the panel is shown. */
   onShown: () => void;
 }
@@ -124,7 +124,7 @@ function PanelView(props: IPanelOptions): React.JSX.Element {
       </header>
       <HintsBox hints={props.hints} />
       <Pool model={model} />
-      <WishesBox wishes={props.wishes} model={model} />
+      <AccessRequestsBox accessRequests={props.accessRequests} model={model} />
       <JobList {...props} />
     </>
   );
@@ -172,10 +172,10 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
         <p className="bp-Note bp-mod-warn">{status.health.problems.join(' ')}</p>
       )}
       {quota?.build.held
-        .map(held => askedBack(held, Date.now()))
+        .map(held => reclaimRequestText(held, Date.now()))
         .filter(text => text !== null)
         .map(text => (
-          <p key={text} className="bp-Note bp-mod-warn" data-testid="benchpool-asked-back">
+          <p key={text} className="bp-Note bp-mod-warn" data-testid="benchpool-reclaim-request">
             {text}
           </p>
         ))}
@@ -187,7 +187,7 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
       {page && (
         <p className="bp-Note">
           <a href={page} target="_blank" rel="noopener noreferrer">
-            Messages by mail or chat
+            Notifications by mail or chat
           </a>
         </p>
       )}
@@ -293,8 +293,8 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
         )}
       </ul>
       {jobs.length === 0 && all.length > 0 && (
-        <p className="bp-Empty" role="status" data-testid="benchpool-none-like-that">
-          {`None of ${all.length === 1 ? '1 job' : `${all.length} jobs`} here is like that.`}
+        <p className="bp-Empty" role="status" data-testid="benchpool-no-match">
+          {`No match among ${all.length === 1 ? '1 job' : `${all.length} jobs`}.`}
         </p>
       )}
       {!model.loaded && model.connection.state === 'connecting' && (
@@ -363,7 +363,7 @@ function focusRow(list: HTMLElement | null, state: PanelState): void {
 function Empty({ scope }: { scope: Scope }): React.JSX.Element {
   return (
     <div className="bp-Empty" data-testid="benchpool-empty">
-      <p>{scope === 'mine' ? 'No jobs yet.' : 'No jobs that you may see.'}</p>
+      <p>{scope === 'mine' ? 'No jobs yet.' : 'No visible jobs.'}</p>
       <p>
         Select cells of a notebook and press <kbd>{SEND_KEYS}</kbd>, or choose{' '}
         <em>Send to training…</em> in a script’s menu in the file browser.

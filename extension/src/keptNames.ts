@@ -11,7 +11,7 @@ function namesOf(typed: string): string[] {
 
 export function faultOfKept(typed: string): string | null {
   const wrong = namesOf(typed).find(name => !NAME.test(name));
-  return wrong === undefined ? null : `Bring back: “${wrong.slice(0, 20)}” is no name of a value.`;
+  return wrong === undefined ? null : `Return values: “${wrong.slice(0, 20)}” is not a valid name.`;
 }
 
 /** Return the request fields. A script has no named values. */

@@ -40,7 +40,7 @@ export function ListTools(props: IListToolsProps): React.JSX.Element {
         type="search"
         className="jp-mod-styled bp-Tools-search"
         data-testid="benchpool-search"
-        aria-label="Search jobs by name, id, user, project or label"
+        aria-label="Search jobs by name, ID, user, project or label"
         placeholder="Search jobs"
         value={narrowing.search}
         onChange={event => change({ search: event.target.value })}
@@ -63,7 +63,7 @@ export function ListTools(props: IListToolsProps): React.JSX.Element {
         <button
           type="button"
           className="bp-Link"
-          title="Takes ended jobs out of this list; they stay on the pool's page."
+          title="Hides ended jobs in this list. They stay on the pool's page."
           onClick={() => change({ clearedAt: Date.now() })}
         >
           Clear ended

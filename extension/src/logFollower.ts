@@ -43,7 +43,7 @@ export class LogFollower {
   start(): void {
     followWhileVisible({
       open: (after, signal) => this._api.logStream(this.place, after ?? -TAIL_BYTES, signal),
-      onOpen: () => this._say(''),
+      onOpen: () => this._setTrouble(''),
       onEvent: event => this._onEvent(event),
       onFailure: error => this._onFailure(error),
       signal: this._stop.signal
@@ -83,10 +83,10 @@ export class LogFollower {
    */
   private _onFailure(error: Error): void {
     const isEarly = error instanceof ApiError && error.status === 404;
-    this._say(isEarly ? '' : error instanceof ApiError ? error.message : LOG_CUT);
+    this._setTrouble(isEarly ? '' : error instanceof ApiError ? error.message : LOG_CUT);
   }
 
-  private _say(trouble: string): void {
+  private _setTrouble(trouble: string): void {
     this._trouble = trouble;
     this._touch();
   }

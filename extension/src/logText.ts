@@ -44,7 +44,7 @@ export class LogText {
 
   /** Insert a note about missing bytes. */
   skip(bytes: number): void {
-    this.push(`\n… ${bytes} bytes left out: the log is longer than is kept …\n`);
+    this.push(`\n… ${bytes} bytes left out: the log exceeds its size limit …\n`);
   }
 
   blocks(): ILogBlock[] {

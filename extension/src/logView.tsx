@@ -129,7 +129,7 @@ function LiveLog({ api, name, place, url, ended, onPlace }: ILiveLogProps): Reac
           onScroll={event => setFollows(isAtEnd(event.currentTarget))}
         >
           {(log.text.dropped > 0 || log.before > 0) && (
-            <em>… earlier lines are not shown here; download has them …{'\n'}</em>
+            <em>… earlier lines are not shown; the download has them …{'\n'}</em>
           )}
           {log.text.blocks().map(block => (
             <LogBlock key={block.key} text={block.text} onPlace={onPlace} />
@@ -190,23 +190,23 @@ function standing(log: LogFollower, ended: ILiveLogProps['ended']): string {
 
 function LogButtons(props: { log: LogFollower; name: string; url: string }): React.JSX.Element {
   const { log, name, url } = props;
-  const [said, setSaid] = React.useState('');
-  const say = (text: string) => {
-    setSaid(text);
-    setTimeout(() => setSaid(''), 2500);
+  const [status, setStatus] = React.useState('');
+  const show = (text: string) => {
+    setStatus(text);
+    setTimeout(() => setStatus(''), 2500);
   };
   const copy = () => {
     Clipboard.copyToSystem(log.text.toString());
-    say('Copied');
+    show('Copied');
   };
   const download = () =>
     log.whole().then(
       whole => save(whole, `${name}-attempt-${log.place.attempt}.log`),
-      (error: Error) => say(error.message)
+      (error: Error) => show(error.message)
     );
   return (
     <span className="bp-Log-buttons">
-      <span role="status">{said}</span>
+      <span role="status">{status}</span>
       <button
         type="button"
         className="bp-Link"
@@ -224,8 +224,13 @@ function LogButtons(props: { log: LogFollower; name: string; url: string }): Rea
         download
       </button>
       {isWebAddress(url) && (
-        <a href={url} target="_blank" rel="noopener noreferrer" title="Each line with a link">
-          number its lines
+        <a
+          href={url}
+          target="_blank"
+          rel="noopener noreferrer"
+          title="Page with a link to each line"
+        >
+          show line numbers
         </a>
       )}
     </span>

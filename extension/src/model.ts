@@ -296,7 +296,10 @@ export class JobsModel implements IBenchpool {
   /** Number of updates per job ID, to detect responses that are older than an event. */
   private readonly _marks = new Map<string, number>();
   private _sorted: readonly IJob[] | null = null;
-  private _connection: IConnection = { state: 'connecting', text: 'Asking the training pool…' };
+  private _connection: IConnection = {
+    state: 'connecting',
+    text: 'Connecting to the training pool…'
+  };
   private _quota: IQuota | null = null;
   private _status: IStatus | null = null;
   private _scope: Scope = 'mine';

@@ -42,9 +42,9 @@ function metadataOf(panel: NotebookPanel): ISubject['metadata'] {
 
 /** Return the recorded runs of a cell, else the last run stored in the notebook. */
 function cellRuns(panel: NotebookPanel, model: ICellModel): ICellRun[] {
-  const heard = runsOf(panel).of(model.id, model.sharedModel.getSource());
+  const runs = runsOf(panel).of(model.id, model.sharedModel.getSource());
   const recorded = recordedRun(model.getMetadata('execution'), executionCount(model));
-  return heard.length > 0 || recorded === null ? heard : [recorded];
+  return runs.length > 0 || recorded === null ? runs : [recorded];
 }
 
 function executionCount(model: ICellModel): number | null {

@@ -56,7 +56,7 @@ export class Notices {
     } else if (this.enabled && isNewMoment(job, previous)) {
       this._paused(job);
     } else if (this.enabled && hasEnded && byOthers(job)) {
-      this._tell(job, 'warning', `“${job.name}”: ${job.reason!.text}`);
+      this._notify(job, 'warning', `“${job.name}”: ${job.reason!.text}`);
     } else if (hasEnded || !isTerminal(job.state)) {
       this._live.textContent = announcement(job);
     }
@@ -69,22 +69,22 @@ export class Notices {
     const { stage, text, until } = job.pause!;
     if (stage === 'saving') {
       const time = until ? ` until ${new Date(until).toLocaleTimeString()}` : '';
-      this._tell(job, 'warning', `“${job.name}”: ${text}${time}.`);
+      this._notify(job, 'warning', `“${job.name}”: ${text}${time}.`);
     } else if (stage === 'saved') {
       const next = job.state === 'queued' ? 'It resumes by itself.' : (job.reason?.remedy ?? '');
-      this._tell(job, 'info', `“${job.name}”: ${text}. ${next}`);
+      this._notify(job, 'info', `“${job.name}”: ${text}. ${next}`);
     } else {
-      this._tell(job, 'success', `“${job.name}” is ${text}.`);
+      this._notify(job, 'success', `“${job.name}” is ${text}.`);
     }
   }
 
-  private _tell(job: IJob, type: 'info' | 'warning' | 'success', text: string): void {
-    const earlier = this._told.get(job.id);
+  private _notify(job: IJob, type: 'info' | 'warning' | 'success', text: string): void {
+    const earlier = this._shown.get(job.id);
     if (earlier) {
       Notification.dismiss(earlier);
     }
     const actions = [{ label: 'Show', callback: () => this._options.show(job.id) }];
-    this._told.set(
+    this._shown.set(
       job.id,
       Notification.emit(forToast(text), type, { autoClose: TOAST_MS, actions })
     );
@@ -99,7 +99,9 @@ export class Notices {
       this._over.add(id);
       const best = sweep.trials.find(row => row.number === sweep.best)?.job ?? job.id;
       Notification.success(
-        forToast(`${job.trial?.array ? 'Array' : 'Sweep'} “${sweep.name}” is over. ${sweep.text}`),
+        forToast(
+          `${job.trial?.array ? 'Array' : 'Sweep'} “${sweep.name}” has ended. ${sweep.text}`
+        ),
         {
           autoClose: TOAST_MS,
           actions: [{ label: 'Show', callback: () => this._options.show(best) }]
@@ -110,11 +112,11 @@ export class Notices {
 
   private _ended(job: IJob): void {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
-    const tell = job.state === 'failed' ? Notification.error : Notification.success;
+    const notify = job.state === 'failed' ? Notification.error : Notification.success;
     const at = failedAt(job);
     // A notification is short, so the cause of a failure stands alone.
     const what = job.state === 'failed' ? job.reason?.text : null;
-    tell(forToast(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`), {
+    notify(forToast(what ?? `“${job.name}” has ${STATES[job.state]}${took}.`), {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', callback: () => this._options.show(job.id) },
@@ -142,12 +144,12 @@ export class Notices {
     this._savedAt = now;
     const seen = isFirst ? await this._seen.at() : 0;
     if (seen > 0 && this.enabled) {
-      this._tellAway(endedSince(model.mine, seen));
+      this._notifyAway(endedSince(model.mine, seen));
     }
     await this._seen.mark(now);
   }
 
-  private _tellAway(jobs: readonly IJob[]): void {
+  private _notifyAway(jobs: readonly IJob[]): void {
     const [first] = jobs;
     if (!first) {
       return;
@@ -160,7 +162,7 @@ export class Notices {
     });
   }
 
-  private readonly _told = new Map<string, string>();
+  private readonly _shown = new Map<string, string>();
   /** IDs of sweeps whose end was reported. */
   private readonly _over = new Set<string>();
   private readonly _live: HTMLElement;

@@ -38,5 +38,5 @@ export function ticked(
 
 /** Return why an offer cannot be sent. */
 export function obstacleLine(offer: IOffer): string {
-  return `Cannot go along: ${offer.obstacle}.`;
+  return `Cannot be sent: ${offer.obstacle}.`;
 }

@@ -32,30 +32,30 @@ export function OverlaidCurves(props: IOverlaidProps): React.JSX.Element | null 
       data-testid="benchpool-overlaid"
       onToggle={event => setUnfolded(event.currentTarget.open)}
     >
-      <summary>Curves over one another</summary>
+      <summary>Overlaid curves</summary>
       {unfolded && <Overlays {...props} />}
     </details>
   );
 }
 
 function Overlays({ runs, stand, api, now }: IOverlaidProps): React.JSX.Element {
-  const told = React.useRef({ stand, at: now });
-  if (stand !== told.current.stand && now - told.current.at >= AGAIN_MS) {
-    told.current = { stand, at: now };
+  const loaded = React.useRef({ stand, at: now });
+  if (stand !== loaded.current.stand && now - loaded.current.at >= AGAIN_MS) {
+    loaded.current = { stand, at: now };
   }
   const shown = runs.slice(0, MOST_RUNS);
-  const key = `${shown.map(run => run.id).join('/')}/${told.current.stand}`;
+  const key = `${shown.map(run => run.id).join('/')}/${loaded.current.stand}`;
   const { value, error } = useAnswer<IRunCurves[]>(key, () =>
     Promise.all(
       shown.map(async run => ({ ...run, curves: (await api.metrics(run.id, POINTS)).curves }))
     )
   );
   if (value === null) {
-    return <p className="bp-Detail-quiet">{error || 'Asking what they have reported …'}</p>;
+    return <p className="bp-Detail-quiet">{error || 'Loading metrics…'}</p>;
   }
   const found = overlays(value);
   if (found.length === 0) {
-    return <p className="bp-Detail-quiet">No two of them have reported the same figure yet.</p>;
+    return <p className="bp-Detail-quiet">No metric has been reported by two of these runs yet.</p>;
   }
   const more = runs.length - shown.length;
   return (
@@ -67,7 +67,7 @@ function Overlays({ runs, stand, api, now }: IOverlaidProps): React.JSX.Element 
       </div>
       {more > 0 && (
         <p className="bp-Detail-quiet">
-          The first {MOST_RUNS} of {runs.length}; all of them are on the page.
+          The first {MOST_RUNS} of {runs.length} runs. The pool’s page shows all.
         </p>
       )}
     </>

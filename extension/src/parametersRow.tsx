@@ -42,7 +42,7 @@ function Constants(props: IProps & { constants: IParameterField[] }): React.JSX.
     <details className="bp-Fold" open={opened || undefined}>
       <summary data-testid="benchpool-constants">
         {constants.length === 1 ? '1 constant' : `${constants.length} constants`}{' '}
-        <span className="bp-Fold-hint">of the cells, to run with other values</span>
+        <span className="bp-Fold-hint">of the cells, which you can change for this run</span>
       </summary>
       {constants.map(one => (
         <Field key={one.name} sending={sending} one={one} />
@@ -55,7 +55,9 @@ function Field({ sending, one }: IProps & { one: IParameterField }): React.JSX.E
   const id = `benchpool-parameter-${one.name}`;
   const refusal = sending.error ?? sending.preparation?.refusal;
   const fault = refusal?.field === `parameters.${one.name}` ? refusal.message : null;
-  const note = one.offered ? one.help || TYPE_WORDS[one.type] : 'no parameter any more: empty it';
+  const note = one.offered
+    ? one.help || TYPE_WORDS[one.type]
+    : 'no longer a parameter: clear this field';
   const change = (value: string) => {
     const parameters = { ...sending.draft.parameters, [one.name]: value };
     sending.update({ parameters });

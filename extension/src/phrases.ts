@@ -27,9 +27,9 @@ export const ENDS: Readonly<Record<string, string>> = {
   'time-limit': 'stopped at its time limit',
   'out-of-memory': 'ran out of memory',
   'could-not-start': 'could not start',
-  'not-taken': 'not taken by its node; nothing ran',
-  'machine-fault': 'not started for a fault of the machine; nothing ran',
-  'no-room': 'not let in by a quota of the cluster; nothing ran',
+  'not-taken': 'not accepted by its node; nothing ran',
+  'machine-fault': 'not started because of a machine fault; nothing ran',
+  'no-room': 'rejected by a quota of the cluster; nothing ran',
   lost: 'lost with its machine; not counted as a failure'
 };
 

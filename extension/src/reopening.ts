@@ -28,8 +28,7 @@ export class Reopening {
       const sent = await this._options.model.api.sent(job.id);
       if (sent.path === null) {
         throw new Error(
-          'The file that it was sent from is not on this server, or was moved. ' +
-            'What was sent is below “Sent code”.'
+          'The source file is not on this server or was moved. The sent code is below “Sent code”.'
         );
       }
       await this._show(sent, sent.path, failedAt(job)?.cell ?? null);
@@ -48,8 +47,8 @@ export class Reopening {
       if (path === null) {
         throw new Error(
           file === null
-            ? 'The notebook that it was sent from is not on this server, or was moved.'
-            : `${file} is not among the files of the folder that it was sent from.`
+            ? 'The source notebook is not on this server or was moved.'
+            : `${file} is not in the folder that the job was sent from.`
         );
       }
       const id = sent.cells.find(each => each.number === cell)?.id ?? null;
@@ -68,7 +67,9 @@ export class Reopening {
     }
     if (sent.send === null) {
       // The code itself sent the job: `%%train` or a function call.
-      Notification.warning(forToast(`Correct ${toCorrect(at)}, then run what sent it again.`));
+      Notification.warning(
+        forToast(`Correct ${toCorrect(at)}, then run the code that sent it again.`)
+      );
       return;
     }
     Notification.warning(forToast(`Correct ${toCorrect(at)}, then send “${job.name}” again.`), {
@@ -76,7 +77,7 @@ export class Reopening {
       actions: [
         {
           label: 'Send again…',
-          caption: `Send ${job.name} again with what it was sent with`,
+          caption: `Send ${job.name} again with the same options`,
           callback: () => void this._sendAgain(job, sent)
         }
       ]
@@ -87,7 +88,9 @@ export class Reopening {
     try {
       const memory = memoryOf(await this._options.model.api.submission(job.id));
       if (sent.send === null || sent.origin === null) {
-        throw new Error('It was not sent from a file of this server: send it again from there.');
+        throw new Error(
+          'The job was not sent from a file of this server. Send it again from its source.'
+        );
       }
       if (sent.send === 'script') {
         await sendPath(this._options, sent.origin, 'script', memory);
@@ -135,7 +138,7 @@ async function showCell(panel: NotebookPanel, sent: ISent, number: number | null
   const index = placeOf(sent, cells);
   if (index < 0) {
     throw new Error(
-      `Cell ${number ?? ''} is not in the notebook any more. What was sent is below “Sent code”.`
+      `Cell ${number ?? ''} is no longer in the notebook. The sent code is below “Sent code”.`
     );
   }
   content.deselectAll();

@@ -2,17 +2,17 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 
-const TOLD_MS = 2500;
+const SHOWN_MS = 2500;
 
 export function ResumeLines({ lines }: { lines: string }): React.JSX.Element {
   const [copied, setCopied] = React.useState(false);
   React.useEffect(() => {
-    const timer = copied ? setTimeout(() => setCopied(false), TOLD_MS) : undefined;
+    const timer = copied ? setTimeout(() => setCopied(false), SHOWN_MS) : undefined;
     return () => clearTimeout(timer);
   }, [copied]);
   return (
     <div className="bp-Resume" data-testid="benchpool-resume-lines">
-      <pre tabIndex={0} aria-label="Lines that make it go on">
+      <pre tabIndex={0} aria-label="Lines that resume the training">
         {lines}
       </pre>
       <button

@@ -14,10 +14,10 @@ export interface IRetryDraft {
 
 /** Choices for a hanging job, with their labels. */
 export const IF_HANGING: readonly { value: IRetryDraft['ifHanging']; words: string }[] = [
-  { value: '', words: 'as the site does' },
-  { value: 'tell', words: 'tell me; it runs on' },
-  { value: 'requeue', words: 'stop it and try again' },
-  { value: 'nothing', words: 'do not look at it' }
+  { value: '', words: 'site default' },
+  { value: 'tell', words: 'notify me; the job keeps running' },
+  { value: 'requeue', words: 'stop and retry' },
+  { value: 'nothing', words: 'do not check' }
 ];
 
 /** Return the remembered answers. Invalid answers are ignored. */
@@ -44,7 +44,7 @@ export function keptRetries(draft: IRetryDraft): Partial<IRetryDraft> {
 /** Return the fault of the number of retries as a sentence, or null. */
 export function faultOfRetries(retries: string): string | null {
   const fault = retries.trim() === '' ? null : outOfBounds('retries', Number(retries));
-  return fault === null ? null : `${fault}, or empty for what the site does.`;
+  return fault === null ? null : `${fault}, or empty for the site default.`;
 }
 
 /** Return the request fields, without empty answers. */

@@ -19,7 +19,7 @@ export function RunChangesFold(props: IChangesProps): React.JSX.Element {
       data-testid="benchpool-run-changes"
       onToggle={event => setOpen(event.currentTarget.open)}
     >
-      <summary>What changed since the run before</summary>
+      <summary>Changes since the previous run</summary>
       {isOpen && <RunChanges {...props} />}
     </details>
   );
@@ -30,7 +30,7 @@ function RunChanges({ job, api }: IChangesProps): React.JSX.Element {
   const asked = `${job.id}/${job.state}/${job.attempt}`;
   const { value, error } = useAnswer<IRunChanges>(asked, () => api.changes(job.id));
   if (error || !value) {
-    return <p className="bp-Detail-quiet">{error || 'Reading it…'}</p>;
+    return <p className="bp-Detail-quiet">{error || 'Loading…'}</p>;
   }
   if (value.before === null) {
     return <p className="bp-Detail-quiet">There is no earlier run of this name.</p>;
@@ -38,7 +38,7 @@ function RunChanges({ job, api }: IChangesProps): React.JSX.Element {
   const note = unrecordedNote(value);
   return (
     <>
-      <p className="bp-Detail-quiet">Than in {value.before.slice(0, 8)}:</p>
+      <p className="bp-Detail-quiet">Compared with {value.before.slice(0, 8)}:</p>
       {value.changes.length > 0 && (
         <ul className="bp-Files">
           {value.changes.map(change => (

@@ -17,6 +17,6 @@ export function unrecordedNote({ unrecorded }: Pick<IRunChanges, 'unrecorded'>):
   const has = unrecorded.length === 1 ? 'has' : 'have';
   return (
     `${ids} ${has} no environment.json in the pool (runs of cells and notebooks write one when ` +
-    'they begin), so packages, data and seeds are not compared.'
+    'they start), so packages, data and seeds are not compared.'
   );
 }

@@ -46,7 +46,7 @@ export function AfterRow({ sending, jobs }: IAfterProps): React.JSX.Element | nu
               checked={afterAny}
               onChange={event => sending.update({ afterAny: event.target.checked })}
             />
-            <span>also when they fail or are cancelled; else it is not run then</span>
+            <span>run also if they fail or are cancelled</span>
           </label>
         )}
       </fieldset>

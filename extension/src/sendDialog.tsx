@@ -19,17 +19,17 @@ import { ValueRows } from './sendValues';
 import type { Sending } from './sending';
 import { SweepFold } from './sweepFold';
 import type { IJob } from './tokens';
-import type { Wishes } from './wishes';
-import { AskForProject } from './wishesBox';
+import type { AccessRequests } from './accessRequests';
+import { AskForProject } from './accessRequestsBox';
 
 /** Show the dialog and resolve with the job, or null if it was closed without sending. */
 export function showSendDialog(
   sending: Sending,
   model: JobsModel,
-  wishes: Wishes
+  accessRequests: AccessRequests
 ): Promise<IJob | null> {
   return new Promise(resolve => {
-    const dialog = new SendDialog(sending, model, wishes, job => {
+    const dialog = new SendDialog(sending, model, accessRequests, job => {
       dialog.dispose();
       sending.dispose();
       resolve(job);
@@ -44,7 +44,7 @@ class SendDialog extends ReactWidget {
   constructor(
     private readonly _sending: Sending,
     private readonly _model: JobsModel,
-    private readonly _wishes: Wishes,
+    private readonly _accessRequests: AccessRequests,
     private readonly _done: (job: IJob | null) => void
   ) {
     super();
@@ -52,19 +52,26 @@ class SendDialog extends ReactWidget {
   }
 
   protected override render(): React.JSX.Element {
-    const { _sending: sending, _model: model, _wishes: wishes } = this;
-    return <SendForm sending={sending} model={model} wishes={wishes} onDone={this._done} />;
+    const { _sending: sending, _model: model, _accessRequests: accessRequests } = this;
+    return (
+      <SendForm
+        sending={sending}
+        model={model}
+        accessRequests={accessRequests}
+        onDone={this._done}
+      />
+    );
   }
 }
 
 interface IFormProps {
   sending: Sending;
   model: JobsModel;
-  wishes: Wishes;
+  accessRequests: AccessRequests;
   onDone: (job: IJob | null) => void;
 }
 
-function SendForm({ sending, model, wishes, onDone }: IFormProps): React.JSX.Element {
+function SendForm({ sending, model, accessRequests, onDone }: IFormProps): React.JSX.Element {
   useChanged(sending);
   useChanged(model);
   const frame = React.useRef<HTMLDialogElement>(null);
@@ -115,7 +122,7 @@ function SendForm({ sending, model, wishes, onDone }: IFormProps): React.JSX.Ele
           <SweepFold sending={sending} />
           <MoreFold sending={sending} status={model.status} jobs={model.mine} />
           <TwinFold command={sending.preparation?.command ?? ''} />
-          <Problems sending={sending} wishes={wishes} />
+          <Problems sending={sending} accessRequests={accessRequests} />
         </div>
         <footer className="bp-Form-buttons">
           <button type="button" className="jp-mod-styled jp-mod-reject" onClick={() => close(null)}>
@@ -165,8 +172,8 @@ function Warnings({ model }: { model: JobsModel }): React.JSX.Element | null {
 const NOTES = { error: 'bp-mod-error', warning: 'bp-mod-warn', info: 'bp-mod-info' };
 
 /** Problems of the code or request with cell and line, errors first. */
-function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Element {
-  const { sending, wishes } = props;
+function Problems(props: { sending: Sending; accessRequests: AccessRequests }): React.JSX.Element {
+  const { sending, accessRequests } = props;
   const { preparation, error, subject, draft } = sending;
   const cells = listCells(subject, draft, preparation);
   const refusal = error?.message ?? preparation?.refusal?.message ?? null;
@@ -180,7 +187,11 @@ function Problems(props: { sending: Sending; wishes: Wishes }): React.JSX.Elemen
         </p>
       )}
       {(error ?? preparation?.refusal)?.code === 'not-a-member' && draft.project && (
-        <AskForProject key={draft.project} wishes={wishes} project={draft.project} />
+        <AskForProject
+          key={draft.project}
+          accessRequests={accessRequests}
+          project={draft.project}
+        />
       )}
       {problems.map((problem, i) => (
         <p

@@ -11,7 +11,7 @@ import { ResumeLines } from './resumeLines';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
 
-const NO_PROJECT = 'You belong to no project yet: ask for one in the panel Training.';
+const NO_PROJECT = 'You are not a member of a project. Request access in the panel Training.';
 
 export interface IFieldsProps {
   sending: Sending;
@@ -173,7 +173,7 @@ function ProjectChoice({ sending, projects }: IFieldsProps): React.JSX.Element {
           disabled={projects.length === 0}
           onChange={event => sending.update({ project: event.target.value })}
         >
-          {projects.length === 0 && <option value="">{asked ? 'none' : 'asking…'}</option>}
+          {projects.length === 0 && <option value="">{asked ? 'none' : 'loading…'}</option>}
           {projects.map(one => (
             <option key={one.name} value={one.name}>
               {one.name}
@@ -207,20 +207,20 @@ export function StartsRow({ sending }: { sending: Sending }): React.JSX.Element 
 
 function askingLine(sending: Sending): string {
   if (sending.preparation?.refusal || sending.error) {
-    return 'It cannot be sent like this.';
+    return 'The job cannot be sent with these settings.';
   }
-  return sending.preparing ? 'Asking the pool…' : NO_PREVIEW;
+  return sending.preparing ? 'Loading…' : NO_PREVIEW;
 }
 
 function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {
   const starts =
     preview.starts === 'waits' ? startSentence(preview.estimated_start, Date.now()) : null;
-  const says = /over/i.test(preview.text);
+  const showsOver = /over/i.test(preview.text);
   return (
     <>
       <span className="bp-Starts-text">{startText(preview)}</span>
       {starts && <span> Starts {starts}.</span>}
-      {preview.over_quota > 0 && !says && (
+      {preview.over_quota > 0 && !showsOver && (
         <span>
           {' '}
           {preview.within_quota} within quota, {preview.over_quota} over it: may be paused for

@@ -15,9 +15,9 @@ export function KeptRows({ sending }: { sending: Sending }): React.JSX.Element |
         sending={sending}
         field="keep"
         wire="keep"
-        label="Bring back"
+        label="Return values"
         placeholder={left.length > 0 ? left.join(' ') : 'names; for example model losses'}
-        note='what the cells leave in these names, for job["model"]; unless you name some, up to 256 MiB'
+        note='values to read as job["model"]; default: the names that the cells define, up to 256 MiB'
       />
       <Row label="">
         <label className="bp-Check">
@@ -28,7 +28,7 @@ export function KeptRows({ sending }: { sending: Sending }): React.JSX.Element |
             onChange={event => sending.update({ pickle: event.target.checked })}
           />
           <span>
-            pickle what has no safe format, to send or bring back; loading a pickle runs code
+            pickle values without a safe format, sent or returned; loading a pickle runs code
           </span>
         </label>
       </Row>

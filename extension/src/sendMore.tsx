@@ -81,21 +81,21 @@ export function MoreFold({
         wire="env"
         label="Variables"
         placeholder="none; for example SEED=1 MODE='two words'"
-        note="Nothing else of this notebook's environment reaches the job."
+        note="Other environment variables of the notebook are not passed to the job."
       />
       <TextRow
         sending={sending}
         field="cpus"
         wire="cpus"
         label="Processors"
-        placeholder="of each worker; what the pool gives"
+        placeholder="per worker; default of the pool"
       />
       <TextRow
         sending={sending}
         field="memory"
         wire="memory_gib"
         label="Memory"
-        placeholder="of each worker, in GiB; what the pool gives"
+        placeholder="per worker, in GiB; default of the pool"
       />
       <RetryRows sending={sending} />
       <KeptRows sending={sending} />
@@ -118,7 +118,7 @@ function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
           checked={draft.spread}
           onChange={event => sending.update({ spread: event.target.checked })}
         />
-        <span>a node of its own for each worker where possible</span>
+        <span>one node per worker if possible</span>
       </label>
       <Fault text={fault} />
     </Row>

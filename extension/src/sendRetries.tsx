@@ -12,8 +12,8 @@ export function RetryRows({ sending }: { sending: Sending }): React.JSX.Element 
         field="retries"
         wire="retries"
         label="Retries"
-        placeholder="as the site does; for example 2"
-        note="so often it is tried again after failures of each cause, never twice after the same traceback"
+        placeholder="site default; for example 2"
+        note="maximum retries after failures of each cause; a repeated traceback is not retried"
       />
       <TextRow
         sending={sending}
@@ -48,8 +48,8 @@ function HangingRow({ sending }: { sending: Sending }): React.JSX.Element {
         ))}
       </select>
       <div className="bp-Form-note">
-        it hangs when for long (30 min where the site says nothing else) nothing is reported or
-        written and neither processors nor GPUs work
+        a job hangs if it reports and writes nothing and uses neither processors nor GPUs for 30 min
+        or the time that the site sets
       </div>
       {fault && (
         <div className="bp-Fault" role="alert">

@@ -30,7 +30,7 @@ export function ValueRows({ sending }: { sending: Sending }): React.JSX.Element 
           </label>
         ))}
         <div className="bp-Form-note">
-          Ticked values go along as the kernel holds them now, and their cells stay out.
+          Ticked values are sent as they are in the kernel now; their cells are not included.
         </div>
       </div>
     </Row>

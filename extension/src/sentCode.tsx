@@ -26,7 +26,7 @@ export function SentFold(props: ISentProps): React.JSX.Element {
 function SentCode({ job, api }: ISentProps): React.JSX.Element {
   const { value: sent, error } = useAnswer<ISent>(job.id, () => api.sent(job.id));
   if (error || !sent) {
-    return <p className="bp-Detail-quiet">{error || 'Reading it…'}</p>;
+    return <p className="bp-Detail-quiet">{error || 'Loading…'}</p>;
   }
   return (
     <>
@@ -38,7 +38,7 @@ function SentCode({ job, api }: ISentProps): React.JSX.Element {
         </React.Fragment>
       ))}
       {sent.text !== null && <pre className="bp-Sent-text">{sent.text}</pre>}
-      {sent.cut && <p className="bp-Detail-quiet">The script goes on; its first MiB is shown.</p>}
+      {sent.cut && <p className="bp-Detail-quiet">Only the first MiB of the script is shown.</p>}
       {sent.command.length > 0 && <pre className="bp-Sent-text">{sent.command.join(' ')}</pre>}
     </>
   );
@@ -51,11 +51,11 @@ function Difference({ sent }: { sent: ISent }): React.JSX.Element | null {
   }
   const name = sent.origin?.split('/').pop() ?? 'the file';
   if (sent.difference === '') {
-    return <p className="bp-Detail-quiet">{name} as saved has the same.</p>;
+    return <p className="bp-Detail-quiet">{name} as saved has the same code.</p>;
   }
   return (
     <>
-      <h5 className="bp-Sent-title">Otherwise in {name} now, as saved</h5>
+      <h5 className="bp-Sent-title">Changes in {name} as saved now</h5>
       <DifferenceLines lines={sent.difference.split('\n')} />
     </>
   );

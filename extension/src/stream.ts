@@ -69,7 +69,7 @@ async function readOnce(
   try {
     const response = await options.open(after, connection.signal);
     if (!response.body) {
-      throw new Error('the answer has no body to stream');
+      throw new Error('the response has no body');
     }
     options.onOpen?.();
     return await readEvents(response.body.getReader(), options, after, seen);
@@ -112,7 +112,7 @@ async function withinSilence(
 ): Promise<ReadableStreamReadResult<Uint8Array>> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`silent for ${limitMs / 1000} s`)), limitMs);
+    timer = setTimeout(() => reject(new Error(`no data for ${limitMs / 1000} s`)), limitMs);
   });
   try {
     return await Promise.race([reader.read(), silence]);

@@ -67,7 +67,7 @@ export function faultOfSweep(draft: ISweepDraft): string | null {
   const names = filled(draft);
   if (isArray(draft)) {
     return names.length > 0
-      ? 'Array: its tasks are told apart by their number alone; leave out the values, or the array.'
+      ? 'Array: its tasks differ only in their number. Remove the values or the array.'
       : faultOfNumbers(draft, ['trialHours']);
   }
   if (names.length === 0) {
@@ -77,14 +77,14 @@ export function faultOfSweep(draft: ISweepDraft): string | null {
   for (const { name, values } of names) {
     if (!NAME.test(name.trim())) {
       return name.trim() === ''
-        ? `Sweep: say which name has the values ${values.trim()}.`
-        : `Sweep: “${name.trim()}” is no name of a value.`;
+        ? `Sweep: enter a name for the values ${values.trim()}.`
+        : `Sweep: “${name.trim()}” is not a valid name.`;
     }
     if (values.trim() === '') {
       return `Sweep: ${name.trim()} has no values yet, for example 0.1, 0.01.`;
     }
     if (seen.has(name.trim())) {
-      return `Sweep: ${name.trim()} is there twice; put its values on one line.`;
+      return `Sweep: ${name.trim()} is listed twice. Put its values on one line.`;
     }
     seen.add(name.trim());
   }

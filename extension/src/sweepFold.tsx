@@ -17,31 +17,35 @@ const LINES: readonly {
 }[] = [
   {
     field: 'metric',
-    label: 'Judged by',
-    placeholder: 'nothing; for example val_loss',
-    note: 'a figure that the code reports with benchpool.log(val_loss=…)'
+    label: 'Metric',
+    placeholder: 'none; for example val_loss',
+    note: 'metric that the code reports with benchpool.log(val_loss=…)'
   },
-  { field: 'trials', label: 'Trials', placeholder: 'all of a grid; needed where one is a range' },
+  {
+    field: 'trials',
+    label: 'Trials',
+    placeholder: 'all of a grid; required if a name has a range'
+  },
   { field: 'atOnce', label: 'At once', placeholder: '4' },
   {
     field: 'stopEarly',
     label: 'Stop early',
     placeholder: 'never; for example 100',
-    note: 'from this step on a trial goes on only among the best third'
+    note: 'from this step on, only the best third of the trials continues'
   },
   { field: 'gpuHours', label: 'GPU-hours', placeholder: 'no limit' },
   {
     field: 'trialHours',
     label: 'A trial takes',
     placeholder: 'not known',
-    note: 'hours, to be told what all will cost'
+    note: 'hours; used to estimate the total cost'
   }
 ];
 
 export function SweepFold({ sending }: { sending: Sending }): React.JSX.Element {
   const { sweep } = sending.draft;
   const on = isSwept(sweep);
-  const told = sending.preparation?.sweep ?? null;
+  const preview = sending.preparation?.sweep ?? null;
   const fault = faultOf(sending, 'sweep') ?? refusalOf(sending);
   const change = (part: Partial<ISweepDraft>): void =>
     sending.update({ sweep: { ...sweep, ...part } });
@@ -50,9 +54,9 @@ export function SweepFold({ sending }: { sending: Sending }): React.JSX.Element 
       <summary>
         Many values{' '}
         <span className="bp-Fold-hint">
-          {on && told
-            ? `${isArray(sweep) ? 'an array' : 'a sweep'} of ${count(told.trials, isArray(sweep) ? 'task' : 'trial')}`
-            : 'a sweep or an array: one job for each'}
+          {on && preview
+            ? `${isArray(sweep) ? 'an array' : 'a sweep'} of ${count(preview.trials, isArray(sweep) ? 'task' : 'trial')}`
+            : 'a sweep or an array: one job for each value or task'}
         </span>
       </summary>
       <Row label="Values">
@@ -107,7 +111,7 @@ export function SweepFold({ sending }: { sending: Sending }): React.JSX.Element 
           ))}
           <Row label="Costs">
             <p className="bp-Starts-text" role="status" data-testid="benchpool-sweep-cost">
-              {told ? <Prose text={told.text} /> : 'not known yet'}
+              {preview ? <Prose text={preview.text} /> : 'not known yet'}
             </p>
           </Row>
         </>
@@ -177,7 +181,7 @@ function Names(props: {
       </button>
       {sending.draft.kind === 'script' && names.length > 0 && (
         <div className="bp-Form-note">
-          {'A script gets each as --name=value, or where its arguments have {name}.'}
+          {'A script gets each value as --name=value, or in place of {name} in its arguments.'}
         </div>
       )}
     </>
@@ -191,13 +195,13 @@ function GoalChoice(props: {
   return (
     <select
       className="jp-mod-styled"
-      aria-label="Which figure is better"
+      aria-label="Direction of the metric"
       value={props.sweep.goal}
       onChange={event => props.change({ goal: event.target.value as ISweepDraft['goal'] })}
     >
-      <option value="">better as its name says</option>
-      <option value="minimize">small is better</option>
-      <option value="maximize">large is better</option>
+      <option value="">direction from the metric name</option>
+      <option value="minimize">smaller is better</option>
+      <option value="maximize">larger is better</option>
     </select>
   );
 }

@@ -62,11 +62,11 @@ export function trialWords(sweep: ISweep, row: ITrialRow): string {
     return '';
   }
   const values = Object.entries(row.parameters).map(([name, value]) => `${name} ${String(value)}`);
-  const told =
+  const result =
     row.value === null || !sweep.plan.metric
       ? ''
       : `: ${sweep.plan.metric} ${metric(row.value)} at step ${row.step ?? 0}`;
-  return `${values.join(', ')}${told}`;
+  return `${values.join(', ')}${result}`;
 }
 
 /** Return the trials that have jobs as chart lines, best first. */
@@ -90,9 +90,8 @@ export function stopWords(sweep: ISweep): string {
   const open = sweep.trials.filter(row => row.state === 'open').length;
   const { each } = kindOf(sweep.plan.array);
   if (open === 0) {
-    return `No further ${each} begins.`;
+    return `No further ${each} starts.`;
   }
-  const [end, it] =
-    open === 1 ? [`1 ${each} under way ends`, 'it'] : [`${open} ${each}s under way end`, 'they'];
-  return `No further ${each} begins, and ${end}: what ${it} saved and reported stays.`;
+  const end = open === 1 ? `1 ${each} under way ends` : `${open} ${each}s under way end`;
+  return `No further ${each} starts, and ${end}. Saved files and reported metrics stay.`;
 }

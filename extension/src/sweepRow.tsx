@@ -88,7 +88,7 @@ export function SweepRow(props: ISweepRowProps): React.JSX.Element {
           <OverlaidCurves runs={runsOf(sweep)} stand={standOf(entry)} api={api} now={now} />
           {isWebAddress(sweep.url) && (
             <a className="bp-Sweep-page" href={sweep.url} target="_blank" rel="noopener noreferrer">
-              {entry.array ? 'All tasks on a page' : 'Values and figures side by side'}
+              {entry.array ? 'All tasks on a page' : 'Values and metrics side by side'}
             </a>
           )}
         </>
@@ -105,11 +105,11 @@ function useSweep(
   stops: number
 ): { value: ISweep | null; error: string } {
   const stand = standOf(entry);
-  const told = React.useRef({ stand, at: now });
-  if (stand !== told.current.stand && now - told.current.at >= AGAIN_MS) {
-    told.current = { stand, at: now };
+  const loaded = React.useRef({ stand, at: now });
+  if (stand !== loaded.current.stand && now - loaded.current.at >= AGAIN_MS) {
+    loaded.current = { stand, at: now };
   }
-  return useAnswer(`${entry.sweep}/${stops}/${told.current.stand}`, () => api.sweep(entry.sweep));
+  return useAnswer(`${entry.sweep}/${stops}/${loaded.current.stand}`, () => api.sweep(entry.sweep));
 }
 
 function Trial(
@@ -149,7 +149,7 @@ async function stop(api: Api, sweep: ISweep): Promise<void> {
     title: `Stop ${kind} “${sweep.name}”?`,
     body: stopWords(sweep),
     buttons: [
-      Dialog.cancelButton({ label: 'Go on' }),
+      Dialog.cancelButton({ label: 'Keep running' }),
       Dialog.okButton({ label: `Let ${each}s finish` }),
       Dialog.warnButton({ label: `Stop and end its ${each}s` })
     ],

@@ -24,7 +24,7 @@ export type ISubmission = Pool.JobSubmission;
 export type IRunChange = Pool.RunChange;
 export type IRunChanges = Pool.RunChanges;
 /** Access request for a project. */
-export type IWish = Pool.AccessRequest;
+export type IAccessRequest = Pool.AccessRequest;
 export type IJobDetail = Pool.JobDetail;
 export type IJobUsage = Pool.JobUsage;
 export type IJobMetrics = Pool.JobMetrics;

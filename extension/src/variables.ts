@@ -49,14 +49,14 @@ export function faultsOf(answers: { env: string; cpus: string; memory: string })
   const amount = (field: keyof typeof AMOUNTS) => {
     const { name, most } = AMOUNTS[field];
     return amountOf(field, answers[field]) === undefined
-      ? { [field]: `${name}: a number from 0 to ${most}, or empty for what the pool gives.` }
+      ? { [field]: `${name}: a number from 0 to ${most}, or empty for the default of the pool.` }
       : {};
   };
   return {
     ...amount('cpus'),
     ...amount('memory'),
     ...(variablesOf(answers.env) === undefined
-      ? { env: 'Variables: write NAME=VALUE, with quotes around blanks, and blanks between them.' }
+      ? { env: 'Variables: enter NAME=VALUE, separated by spaces. Quote values with spaces.' }
       : {})
   };
 }

@@ -19,31 +19,30 @@ def said(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
         for note in read.notes:
             yield Problem(note.level, note.text, cells[number].id, note.line)
         if def_use is not None and def_use.asks is not None:
-            text = "asks for input, and nobody answers in a job: give the value in the code"
+            text = "asks for input, which a job cannot get: set the value in the code"
             yield Problem("error", text, cells[number].id, def_use.asks)
         for call in def_use.calls if def_use is not None else ():
             if call.chain[-2:] == ("events", "register"):
-                text = "what it has called for each cell is called in the job for fewer cells"
+                text = "the registered callback runs for fewer cells in the job"
                 yield Problem("warning", text, cells[number].id, call.line)
         for name, line in sorted(def_use.uses.items()) if def_use is not None else ():
             if known.is_history(name) and (number, name) not in search.missing:
-                text = f"`{name}` is what ran and was printed here; in a job it is another"
+                text = f"`{name}` is the history of this session; a job has its own"
                 yield Problem("warning", text, cells[number].id, line)
     for (number, name), line in sorted(search.missing.items()):
         yield _missing(cells, search, number, name, line)
     left_out = sorted(search.random.left_out - search.why.keys())
     if left_out:
         text = (
-            f"{_cells(left_out)} random numbers after the seed too, and "
-            f"{'stays' if len(left_out) == 1 else 'stay'} out: "
-            "the numbers drawn in the job are others than in the notebook"
+            f"{_cells(left_out)} random numbers after the seed too, but not in the job: "
+            "the job draws different numbers than the notebook"
         )
         yield Problem("warning", text, cells[max(search.why)].id)
     for number, name in sorted(search.random.may_draw.items()):
         if number not in search.why:
             text = (
                 f"cell {number + 1} calls `{name}`, which may draw random numbers after the seed, "
-                "and stays out: tick it to take it along"
+                "and is not included: tick it to include it"
             )
             yield Problem("warning", text, cells[number].id)
 
@@ -53,7 +52,7 @@ def _missing(
 ) -> Problem:
     here = cells[number].id
     if known.is_earlier_output(name):
-        text = f"`{name}` is what an earlier cell printed; in a job it may be another"
+        text = f"`{name}` is the output of an earlier cell; in a job it may differ"
         return Problem("warning", text, here, line)
     unknown = [each.defines_unknown for each in search.def_uses.values() if each.defines_unknown]
     if unknown:
@@ -76,7 +75,7 @@ def _missing(
     later = [each for each, made in search.def_uses.items() if name in made.possible_definitions]
     if later:
         order = "below the selection" if min(later) > search.last else "further down"
-        text = f"`{name}` is used before the cell that defines it, which stands {order}"
+        text = f"`{name}` is used before the cell that defines it, which is {order}"
         return Problem(level, text, here, line)
     text = f"`{name}` is defined in no cell of this notebook{_similar(search, name)}"
     return Problem(level, text, here, line)
@@ -117,15 +116,12 @@ def of_selection(
 ) -> Iterator[Problem]:
     """Yield a problem if nothing is selected, or if the kernel ran the cells in another order."""
     if not any(cells[number].source.strip() for number in selected):
-        yield Problem("error", "no cell with code is selected: select what the job shall run")
+        yield Problem("error", "no cell with code is selected: select the cells to run")
         return
     chosen = sorted(search.why) if by_count else []
     ran = [cells[number] for number in chosen if cells[number].execution_count]
     for before, after in itertools.pairwise(ran):
         if (before.execution_count or 0) > (after.execution_count or 0):
-            text = (
-                "here the cells ran in another order than they stand in; "
-                "the job runs them from top to bottom"
-            )
+            text = "here the cells ran in a different order; the job runs them from top to bottom"
             yield Problem("warning", text, after.id)
             return

@@ -77,8 +77,8 @@ def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]
                 told.add(number)
                 text = (
                     f"cell {number + 1} writes a file ({_said(both[0])}) that cell {reader + 1} "
-                    "reads, and stays out: the job reads it as it is; tick that cell to write it "
-                    "anew"
+                    "reads, and is not included: the job reads the existing file; tick cell "
+                    f"{number + 1} to write it again"
                 )
                 yield Problem("warning", text, cells[reader].id)
             break

@@ -31,8 +31,8 @@ def differences(
                 yield from past.changed(name, told)
             elif at not in told:
                 told.add(at)
-                text = f"`{name}` here was made by {past.maker(at)}; the job runs cell {number + 1}"
-                yield Problem("warning", f"{text} as it stands", cells[number].id)
+                text = f"`{name}` here is from {past.maker(at)}; the job runs cell {number + 1}"
+                yield Problem("warning", f"{text} in its current version", cells[number].id)
     yield from past.order(sorted(search.why))
 
 
@@ -56,10 +56,10 @@ class _Past:
             return f"cell {number + 1}, which ran last"
         number = self.by_run.get(count, self.by_count.get(count))
         if number is not None:
-            return f"an older text of cell {number + 1}"
+            return f"an older version of cell {number + 1}"
         if count in self.deleted:
-            return f"a cell that was deleted (In [{count}])"
-        return f"a text that stands in no cell now (In [{count}])"
+            return f"a deleted cell (In [{count}])"
+        return f"code that is in no cell now (In [{count}])"
 
     def changed(self, name: str, told: set[int]) -> Iterator[Problem]:
         """Yield the texts that changed a name in the kernel but are in no cell now."""
@@ -68,7 +68,8 @@ class _Past:
             if self.history.texts[at] not in self.by_text and at not in told:
                 told.add(at)
                 text = (
-                    f"`{name}` here may have been changed by {self.maker(at)}; in the job it is not"
+                    f"`{name}` here may have been changed by {self.maker(at)}, which the job does "
+                    "not run"
                 )
                 yield Problem("warning", text)
 

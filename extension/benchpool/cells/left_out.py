@@ -157,6 +157,6 @@ def _passes(indent: str, line: str) -> str:
 def _installed(found: re.Match[str]) -> str:
     packages = " ".join(word for word in found.group(3).split() if not word.startswith("-"))
     return (
-        f"the install of {packages or 'packages'} is left out: the job finds what its own "
-        "environment has: on one machine this notebook's, on a cluster its image's"
+        f"the installation of {packages or 'packages'} is left out: the job has the packages of "
+        "its own environment (on one machine that of this notebook, on a cluster its image)"
     )

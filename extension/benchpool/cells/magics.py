@@ -89,13 +89,13 @@ def _cell_magic(source: str, name: str, line: int) -> ParsedCell:
         text = f"%%{name} runs again in the job, with this machine's tools"
         notes = (CellNote("warning", text, line),)
     elif name not in _OTHER:
-        text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
+        text = f"the names that %%{name} defines are not known; the job runs the cell unchanged"
         notes = (CellNote("warning", text, line),)
     return _with_names(ParsedCell(_parsed(_as_python(source)), source, notes, opaque=True))
 
 
 def _sending(source: str, name: str, line: int) -> ParsedCell:
-    text = f"this cell sends itself with %%{name}: take that line away, or run the cell instead"
+    text = f"this cell sends itself with %%{name}: remove that line, or run the cell instead"
     return ParsedCell(None, source, (CellNote("error", text, line),), opaque=True, sends=True)
 
 
@@ -180,7 +180,7 @@ def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
         return ParsedCell(
             None, source, (*notes, CellNote("error", f"this is not Python: {said}", line))
         )
-    raise AssertionError("it parses now")
+    raise AssertionError("ast.parse accepts the cell")
 
 
 def _is_automagic(source: str) -> bool:

@@ -38,7 +38,7 @@ class RandomState:
                 continue
             if generator in drawn or not self._effects[seed].trains:
                 said = self._effects[seed].seeds[generator]
-                yield seed, f"sets `{said}` for what follows"
+                yield seed, f"sets `{said}` for later cells"
             if generator in drawn:
                 yield from self._between(generator, seed, number)
 

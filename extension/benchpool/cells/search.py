@@ -216,7 +216,7 @@ class Search:
         """Include the last cell with a result, for which ``_`` stands."""
         for number in reversed([each for each in self.above if each < at]):
             if magics.gives_result(self.reads[number]):
-                self.include(number, "gives what `_` stands for")
+                self.include(number, "produces the value of `_`")
                 return
 
     def _uses_of_functions(
@@ -259,4 +259,4 @@ def _defines(name: str, def_use: DefUse) -> str:
 
 
 def _setting(setting: str) -> str:
-    return f"sets `{setting}` for what follows"
+    return f"sets `{setting}` for later cells"

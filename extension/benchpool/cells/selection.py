@@ -128,10 +128,8 @@ def _run(search: Search, cells: Sequence[NotebookCell], given: frozenset[str]) -
         for number, why in needed:
             search.include(number, why)
         search.follow(())
-    found = dict.fromkeys(sorted(search.overwritten(selected)), "may set or change it once more")
-    return found | dict.fromkeys(
-        sorted(search.made_again), "uses it as it was before its last change"
-    )
+    found = dict.fromkeys(sorted(search.overwritten(selected)), "may set or change it again")
+    return found | dict.fromkeys(sorted(search.made_again), "uses its value before its last change")
 
 
 def _choice(
@@ -143,7 +141,7 @@ def _choice(
 ) -> CellChoice:
     why = whys.get(number)
     if why is None and number in search.stays_out:
-        why = "failed when it last ran, and stays out"
+        why = "failed in its last run, and is not included"
     read = search.reads.get(number)
     gives = search.gives.get(number, {})
     return CellChoice(
@@ -166,8 +164,8 @@ def _goes_along(cell: NotebookCell, number: int, search: Search) -> bool:
 
 def _made_again(name: str, does: str, cell: str) -> Problem:
     text = (
-        f"the value of `{name}` does not go along: a cell that goes along {does}, so the cells "
-        "that make it run again"
+        f"the value of `{name}` is not sent: an included cell {does}, so the cells that define it "
+        "run again"
     )
     return Problem("warning", text, cell)
 
@@ -175,12 +173,12 @@ def _made_again(name: str, does: str, cell: str) -> Problem:
 def _failed(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
     for number in sorted(search.failed):
         if number in search.why:
-            text = "it failed when it last ran; it goes along for what it defines"
+            text = "it failed in its last run; it is included for the names that it defines"
             yield Problem("warning", text, cells[number].id)
         elif number in search.stays_out:
             text = (
-                "it failed when it last ran and stays out, though it may change "
-                f"`{search.stays_out[number]}`; tick it to take it along"
+                "it failed in its last run and is not included, though it may change "
+                f"`{search.stays_out[number]}`; tick it to include it"
             )
             yield Problem("warning", text, cells[number].id)
 

@@ -13,7 +13,7 @@ from benchpool.cells.notebook_cells import NotebookCell, Problem
 from benchpool.cells.search import Search
 from benchpool.kernel.answer import NameFacts
 
-_TICK = "and stays out: tick it to take it along"
+_TICK = "and is not included: tick it to include it"
 
 
 def problems(
@@ -42,7 +42,7 @@ def _by_function(search: Search, number: int, before: set[str]) -> str | None:
     for function, changed in search.changes.kept_to_be_called(number):
         hit = sorted(before & changed)
         if hit:
-            return f"uses what keeps `{function}`, which may change `{hit[0]}`"
+            return f"uses an object that keeps `{function}`, which may change `{hit[0]}`"
     return None
 
 

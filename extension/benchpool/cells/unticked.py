@@ -42,7 +42,7 @@ def problems(cells: Sequence[NotebookCell], search: Search, whole: Search) -> It
         others = [(name, _instead(search, name)) for name in given if name not in missing]
         for name, instead in others:
             if instead is not None:
-                text = f"it defines `{name}` and is {cell.stays_out}: `{name}` is that of cell"
+                text = f"it defines `{name}` and is {cell.stays_out}: `{name}` comes from cell"
                 yield Problem("warning", f"{text} {instead + 1}", cell.id)
         if not given:
             yield Problem("warning", f"it {why}, and is {cell.stays_out}", cell.id)

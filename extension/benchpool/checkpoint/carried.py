@@ -10,8 +10,8 @@
 >>> check("model", object())
 Traceback (most recent call last):
     ...
-TypeError: loop(model=…): object can be neither saved nor set again. It needs state_dict() and \
-load_state_dict(), or give a list, a dict, a set or a random generator.
+TypeError: loop(model=…): object cannot be saved and restored. Add state_dict() and \
+load_state_dict(), or pass a list, a dict, a set or a random generator.
 """
 
 from __future__ import annotations
@@ -85,14 +85,13 @@ def check(name: str, value: object) -> None:
     kind = type(value)
     if _SHARDED & {base.__name__ for base in kind.__mro__}:
         raise TypeError(
-            f"loop({name}=…): {kind.__name__} lies in parts on all ranks. Save it with "
+            f"loop({name}=…): {kind.__name__} is sharded over the ranks. Save it with "
             "torch.distributed.checkpoint inside `checkpoint.commit(step, together=True)`."
         )
     if not random_states.is_generator(value) and not any(each.fits(value) for each in KINDS):
         raise TypeError(
-            f"loop({name}=…): {kind.__name__} can be neither saved nor set again. It needs "
-            "state_dict() and load_state_dict(), or give a list, a dict, a set or a random "
-            "generator."
+            f"loop({name}=…): {kind.__name__} cannot be saved and restored. Add state_dict() and "
+            "load_state_dict(), or pass a list, a dict, a set or a random generator."
         )
 
 

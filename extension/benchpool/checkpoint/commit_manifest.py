@@ -64,7 +64,7 @@ def _fault(checkpoint: Path, manifest_name: str) -> str | None:
             if size != said["size"]:
                 return f"{name} has {size} of {said['size']} bytes"
             if _digest(path) != said["sha256"]:
-                return f"{name} has another content than was saved"
+                return f"{name} differs from its saved content"
     except FileNotFoundError as missing:
         return f"{Path(str(missing.filename)).name} is missing"
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:

@@ -237,7 +237,7 @@ def _wait(ready: Any, whom: Any) -> None:
     while not ready():
         if time.monotonic() > until:
             raise CheckpointFault(
-                f"The checkpoint waited in vain for {whom()}: all ranks must call "
-                "commit(together=True) equally often. The previous checkpoint is still there."
+                f"The checkpoint timed out waiting for {whom()}. All ranks must call "
+                "commit(together=True) the same number of times. Earlier checkpoints stay valid."
             )
         time.sleep(0.02)

@@ -55,7 +55,7 @@ class KerasPauses(Callback):
         """
         if self._found is not None:
             if not self.model.built:
-                raise ValueError("build the model, or give it an Input, before fit: it has a save")
+                raise ValueError("a saved state exists: build the model or add an Input before fit")
             if self.model.optimizer is not None and not self.model.optimizer.built:
                 self.model.optimizer.build(self.model.trainable_variables)
             self.model.load_weights(self._found / _WEIGHTS)

@@ -153,11 +153,11 @@ class LoopOrder:
         found = commits.latest()
         saved = None if found is None else saved_loops.read(found, votes.rank())
         if found is not None and saved is None:
-            _say(f"checkpoint {found.name} was not saved by a loop: begins at the first turn")
+            _say(f"checkpoint {found.name} was not saved by a loop: starts at the first iteration")
         if found is not None and saved is not None:
             self._earlier = Earlier(found, saved)
             if not saved.now:
-                _say("this rank was not there at the last save: its random states are new ones")
+                _say("this rank did not exist at the last save: its random states are new")
         return Saves(folder, found)
 
     def _go_on(self, loop: Loop[T], earlier: Earlier) -> Iterator[T]:
@@ -186,7 +186,7 @@ class LoopOrder:
         loop.to_restore = None
         if earlier.saved.now:
             random_states.restore(earlier.saved.now)
-        _say(f"goes on after {_far(self._open or [loop])}")
+        _say(f"resumes after {_far(self._open or [loop])}")
         self._earlier = None
 
 
@@ -225,7 +225,9 @@ def _share(loops: list[Loop[Any]]) -> float | None:
 def _far(loops: list[Loop[Any]]) -> str:
     """Return a text with the turns done of each loop, outermost first."""
     lengths = [(each.done, _length(each)) for each in loops]
-    return ", ".join(f"{done} of {n}" if n is not None else f"{done} turns" for done, n in lengths)
+    return ", ".join(
+        f"{done} of {n}" if n is not None else f"{done} iterations" for done, n in lengths
+    )
 
 
 def _say(text: str) -> None:

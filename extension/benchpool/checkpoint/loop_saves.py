@@ -60,7 +60,7 @@ class Saves:
         except Exception as failed:
             print(
                 f"benchpool: saving step {step} failed ({type(failed).__name__}: {failed}). "
-                "What was saved before still counts.",
+                "Earlier checkpoints stay valid.",
                 file=sys.stderr,
                 flush=True,
             )

@@ -13,7 +13,7 @@ True
 >>> write(Path("."), "s", {"scheduler": {"f": print}})
 Traceback (most recent call last):
     ...
-TypeError: scheduler.f is of the kind builtin_function_or_method, which cannot be saved
+TypeError: scheduler.f has the type builtin_function_or_method, which cannot be saved
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Parts:
         if isinstance(value, (bytes, bytearray)):
             return {_KIND: "bytes", "of": base64.b64encode(value).decode()}
         where, kind = ".".join(path) or "it", type(value).__name__
-        raise TypeError(f"{where} is of the kind {kind}, which cannot be saved")
+        raise TypeError(f"{where} has the type {kind}, which cannot be saved")
 
 
 _MANY: dict[str, type[Any]] = {each.__name__: each for each in (list, tuple, set, frozenset)}

@@ -118,7 +118,7 @@ def _made(python: str, found: str, states: tuple[int, ...]) -> EnvironmentDelta:
             missed.update(each["modules"])
             continue
         if sum(map(len, wheels.values())) + len(content) > MOST_BYTES:
-            left[each["name"]] = f"with it the wheels would have more than {MOST_BYTES >> 20} MiB"
+            left[each["name"]] = f"with it the wheels would exceed {MOST_BYTES >> 20} MiB"
             missed.update(each["modules"])
             continue
         wheels[name] = content

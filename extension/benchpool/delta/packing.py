@@ -39,7 +39,7 @@ def repacked(metadata: Path) -> tuple[str, bytes]:
         files = dict(_files(metadata))
         tag = _tag((metadata / "WHEEL").read_text("utf-8"))
     except OSError as gone:
-        raise CannotBePacked(f"{gone.filename} is not there") from gone
+        raise CannotBePacked(f"{gone.filename} does not exist") from gone
     stem = metadata.name.removesuffix(".dist-info")
     record = f"{metadata.name}/RECORD"
     rows = [(path, f"sha256={_digest(data)}", len(data)) for path, data in files.items()]
@@ -62,7 +62,7 @@ def _files(metadata: Path) -> Iterator[tuple[str, bytes]]:
         data = (metadata.parent / path).read_bytes()
         total += len(data)
         if total > MOST_BYTES:
-            raise CannotBePacked(f"its files have more than {MOST_BYTES >> 30} GiB")
+            raise CannotBePacked(f"its files exceed {MOST_BYTES >> 30} GiB")
         yield str(path), data
 
 
@@ -74,7 +74,7 @@ def _tag(wheel: str) -> str:
     """
     found: list[str] = re.findall(r"^Tag: (\S+)$", wheel, re.MULTILINE)
     if not found:
-        raise CannotBePacked("its WHEEL names no tag")
+        raise CannotBePacked("its WHEEL file has no tag")
     return next((each for each in found if not each.startswith("py2")), found[0])
 
 

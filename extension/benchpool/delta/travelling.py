@@ -12,7 +12,7 @@ from benchpool.cells import Problem
 from benchpool.delta.difference import EnvironmentDelta, told
 from benchpool.drafts import Draft
 from benchpool_scheduler.contract import NotebookEntry, SnapshotFile
-from benchpool_scheduler.phrases import count
+from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.worker.records import WHEELS
 
 SHOWN = 6
@@ -49,21 +49,20 @@ def said(delta: EnvironmentDelta) -> list[Problem]:
     """Return the messages about these packages at submission.
 
     >>> from benchpool.delta.difference import LockedPackage
-    >>> one = EnvironmentDelta((LockedPackage("numpy", "2.1.0", ()),), left={"own": "it is gone"})
+    >>> one = EnvironmentDelta((LockedPackage("numpy", "2.1.0", ()),), left={"own": "no tag"})
     >>> for each in said(one):
     ...     print(each.text)
-    1 package that this Python has and the image of its jobs has not goes along: numpy 2.1.0
-    `own` stays behind: it is gone
+    1 package of this Python that the job image lacks is included: numpy 2.1.0
+    `own` is not included: no tag
     """
     found = []
     names = delta.names
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        goes = "goes" if len(names) == 1 else "go"
-        text = (
-            f"{count(len(names), 'package')} that this Python has and the image of its jobs has "
-            f"not {goes} along"
-        )
+        packages = count(len(names), "package")
+        text = f"{packages} of this Python that the job image lacks {is_are(len(names))} included"
         found.append(Problem("info", f"{text}: {', '.join(names[:SHOWN])}{more}"))
-    left = (Problem("warning", f"`{name}` stays behind: {why}") for name, why in delta.left.items())
+    left = (
+        Problem("warning", f"`{name}` is not included: {why}") for name, why in delta.left.items()
+    )
     return [*found, *left]

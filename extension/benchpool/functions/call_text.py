@@ -82,7 +82,7 @@ class CallWriter:
         if len(text) > MOST_TEXT:
             raise InvalidInput(
                 f"The arguments of {_called(plain)} have {len(text) >> 20} MiB as text, the limit "
-                f"is {MOST_TEXT >> 20} MiB: give the path of a file.",
+                f"is {MOST_TEXT >> 20} MiB. Pass the path of a file instead.",
                 field="args",
                 numbers={"characters": len(text), "limit": MOST_TEXT},
             )
@@ -105,8 +105,8 @@ class CallWriter:
         found = self._imported(plain)
         if found is None:
             raise InvalidInput(
-                f"{_called(plain)} has no name in this session by which a job could call it: bind "
-                "it to one first, as in `train = ...`.",
+                f"{_called(plain)} has no name in this session, so a job cannot call it. Assign "
+                "it to a name first, for example `train = ...`.",
                 field="fn",
             )
         return found
@@ -156,8 +156,8 @@ class CallWriter:
         }
         if len(found) != 1 or function.__code__.co_freevars:
             raise InvalidInput(
-                f"The lambda of line {line} cannot be told from its text: give it a name with "
-                "`def`.",
+                f"The lambda of line {line} cannot be sent as text. Define a function with `def` "
+                "instead.",
                 field="fn",
             )
         return found.pop()
@@ -188,8 +188,8 @@ class CallWriter:
             return self._function(value)
         raise InvalidInput(
             f"{which[:1].upper()}{which[1:]} is a {type(value).__qualname__} that has no name in "
-            "this session: bind it to a name in a cell, which then goes along, or give the path "
-            "of a file.",
+            "this session. Assign it to a name in a cell, which is then included, or pass the "
+            "path of a file.",
             field="args",
         )
 

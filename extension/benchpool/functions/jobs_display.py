@@ -47,7 +47,7 @@ class JobRows:
         self.title = widgets.Label(style={"font_weight": "600"})
         self.bar = widgets.FloatProgress(min=0.0, max=1.0, layout=widgets.Layout(width="160px"))
         self.cancel = widgets.Button(
-            description="cancel the rest", tooltip="cancel those that have not ended"
+            description="cancel the rest", tooltip="cancel all jobs that have not ended"
         )
         self.cancel.on_click(lambda _button: self._cancel())
         self.said = widgets.Label()

@@ -17,8 +17,8 @@ CALL = "benchpool-call"
 """ID of the cell that calls the function."""
 
 SENDING = (
-    "`{name}` is set by a statement that sends jobs, and that statement stays here: give the "
-    "function what it needs as an argument"
+    "`{name}` is set by a statement that sends jobs, which the job does not run: pass the value "
+    "as an argument of the function"
 )
 
 

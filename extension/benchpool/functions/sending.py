@@ -80,7 +80,7 @@ def map(
     for each in calls:  # it may be infinite
         if len(elements) == limit:
             raise InvalidInput(
-                f"These are more than {limit} jobs: say most=N where so many are meant.",
+                f"The map has more than {limit} jobs. Pass most=N to raise the limit.",
                 field="most",
                 numbers={"limit": limit},
             )
@@ -102,7 +102,7 @@ def map(
         for each in made:
             sent.append(handles.send(each))
     except (BenchpoolError, KeyboardInterrupt):
-        sent.cancel("not all of its map could be sent")
+        sent.cancel("the map could not be sent completely")
         raise
     return sent
 
@@ -165,7 +165,7 @@ def _with_path(session: CodeSession, found: CellSelection) -> CellSelection:
     if session.module_folder is None:
         return found
     run = f"import sys\n\nsys.path.insert(0, {session.module_folder!r})"
-    first = CellChoice(PATH_CELL, 0, True, False, "finds the script's modules", run)
+    first = CellChoice(PATH_CELL, 0, True, False, "makes the script's modules importable", run)
     return CellSelection((first, *found.cells), found.problems)
 
 
@@ -175,17 +175,17 @@ def _placed(problem: Problem, session: CodeSession, call: FunctionCall) -> Probl
         return problem
     own = problem.cell == CALL
     where = f"In `{call.text[:200]}`" if own else f"{problem.cell}, line {problem.line}"
-    text = problem.text.replace("in no cell of this notebook", "nowhere before it")
+    text = problem.text.replace("in no cell of this notebook", "nowhere before this line")
     return Problem(problem.level, f"{where}: {text}")
 
 
 def _options(asked: Mapping[str, Any], key: str | None) -> JobOptions:
     for name in asked.keys() - keywords.NAMES - {"pickle"}:
         known = ", ".join(sorted(keywords.NAMES))
-        raise TypeError(f"{name!r} is no option of a job; they are {known}")
+        raise TypeError(f"{name!r} is not an option of a job; the options are {known}")
     if asked.get("parameters"):
         raise InvalidInput(
-            "parameters= is for notebooks: a function has its arguments.", field="parameters"
+            "parameters= is for notebooks. Pass arguments to the function.", field="parameters"
         )
     keep = Keep((), pickle=bool(asked.get("pickle")), returns=True)
     return replace(JobOptions.of(fields_of(asked), key or uuid.uuid4().hex), keep=keep)

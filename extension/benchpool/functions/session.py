@@ -65,8 +65,8 @@ def _of_script() -> CodeSession:
     file = getattr(main, "__file__", None)
     if file is None or not Path(file).is_file():
         raise InvalidInput(
-            "A function is sent with the code that makes it, and this Python keeps none: send it "
-            "from a notebook, IPython or a script.",
+            "A function is sent with the code that defines it, which this Python does not keep. "
+            "Send it from a notebook, IPython or a script.",
             field="fn",
         )
     script, here = Path(file).absolute(), Path.cwd()

@@ -45,7 +45,7 @@ def _close(run: Mapping[str, Any], status: str) -> None:
     # The run may have been ended meanwhile, with a more accurate status.
     if client.get_run(run["id"]).info.status == "RUNNING":
         client.set_terminated(run["id"], status)
-        print(f"benchpool: the run {run['id']} of MLflow was left open: it is {status} now")
+        print(f"benchpool: the run {run['id']} of MLflow was left open; its status is {status} now")
     begun_runs.ended("mlflow", run["id"])
 
 

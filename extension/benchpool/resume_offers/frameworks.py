@@ -123,7 +123,7 @@ def _keras(code: Code) -> str:
                 [
                     "from benchpool.checkpoint.keras import KerasPauses",
                     "",
-                    "saving = KerasPauses()  # paused within an epoch, it begins that epoch anew",
+                    "saving = KerasPauses()  # a pause within an epoch restarts that epoch",
                     code.written(call, fit),
                 ]
             )

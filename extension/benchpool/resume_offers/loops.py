@@ -32,7 +32,7 @@ def lines_for(trees: Sequence[ast.Module]) -> str:
         lines.append("    " * depth + _head(loop, ""))
     if numbers := carried_names.numbers(found):
         names = " and ".join(numbers)
-        lines.append(f"# {names}: set anew by the program; keep such in a dict that is named, too")
+        lines.append(f"# {names}: reset after a pause; to keep values, pass a dict of them")
     return "\n".join(lines)
 
 

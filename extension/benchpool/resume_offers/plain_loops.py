@@ -38,7 +38,7 @@ def lines_for(trees: Sequence[ast.Module]) -> str:
     >>> print(lines_for([ast.parse(code)]))
     from benchpool import checkpoint
     <BLANKLINE>
-    kept = {"w": w}  # all that a turn changes and the next one needs
+    kept = {"w": w}  # all values that one iteration passes to the next
     for step in checkpoint.loop(range(9), kept=kept):
         w = kept["w"]
         ...  # the loop's own lines
@@ -57,7 +57,7 @@ def lines_for(trees: Sequence[ast.Module]) -> str:
     lines = (
         "from benchpool import checkpoint",
         "",
-        f"{kept} = {{{items}}}  # all that a turn changes and the next one needs",
+        f"{kept} = {{{items}}}  # all values that one iteration passes to the next",
         f"for {_target(loop.target)} in checkpoint.loop({ast.unparse(loop.iter)}{carries}):",
         f"    {back}",
         "    ...  # the loop's own lines",

@@ -16,8 +16,8 @@ from benchpool.runner.overlay import overlaid
 
 CANNOT_START = 2
 MANY = (
-    "benchpool: not all of your own modules could be kept as they were sent (300 files, 8 MiB "
-    "together, 1 MiB each, UTF-8): the others are read as they are now"
+    "benchpool: some of your own modules exceed the limits for sent copies (300 files, 8 MiB "
+    "in total, 1 MiB each, UTF-8): the job imports their current versions"
 )
 
 
@@ -71,9 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(required=True)
     notebook = kinds.add_parser("notebook", allow_abbrev=False, help="run all cells of a notebook")
     notebook.add_argument("--notebook", required=True, help="the file to run")
-    notebook.add_argument("--name", help="file name of the executed copy; that of the file")
+    notebook.add_argument(
+        "--name", help="file name of the executed copy (default: that of the file)"
+    )
     notebook.add_argument("--interpreter", default=sys.executable, help="Python of the kernel")
     notebook.add_argument("--cwd", default=".", help="folder that the cells run in")
     notebook.add_argument("--values", help="values of its parameters, as JSON")
-    notebook.add_argument("--output", help="folder of the executed copy; BENCHPOOL_OUTPUT_DIR")
+    notebook.add_argument(
+        "--output", help="folder of the executed copy (default: BENCHPOOL_OUTPUT_DIR)"
+    )
     return parser

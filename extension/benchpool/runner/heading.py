@@ -22,7 +22,7 @@ def heading_of(environment: Mapping[str, str], path: object, begun: datetime) ->
     >>> job = {"BENCHPOOL_JOB_ID": "3fk2hq7ab", "BENCHPOOL_JOB_NAME": "tra`in"}
     >>> begun = datetime(2026, 11, 23, 2, 40, tzinfo=timezone.utc)
     >>> heading_of(job, "a/train.ipynb", begun)  # doctest: +ELLIPSIS
-    '**Executed copy** of `a/train.ipynb`: job `train` (`3fk2hq7a`), attempt 1, begun 2026-...'
+    '**Executed copy** of `a/train.ipynb`: job `train` (`3fk2hq7a`), attempt 1, started 2026-...'
     """
     job = environment.get("BENCHPOOL_JOB_ID")
     if not job:
@@ -31,7 +31,9 @@ def heading_of(environment: Mapping[str, str], path: object, begun: datetime) ->
     name = _code(environment.get("BENCHPOOL_JOB_NAME") or "job")
     attempt = environment.get("BENCHPOOL_ATTEMPT", "1")
     time = begun.strftime("%Y-%m-%d %H:%M %Z")
-    return f"**Executed copy**{of}: job {name} ({_code(job[:8])}), attempt {attempt}, begun {time}."
+    return (
+        f"**Executed copy**{of}: job {name} ({_code(job[:8])}), attempt {attempt}, started {time}."
+    )
 
 
 def with_heading(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNode:

@@ -79,7 +79,7 @@ def said_of(answer: Mapping[str, Any]) -> list[str]:
     """
     if answer.get("status") != "ok":
         said = ": ".join(filter(None, [answer.get("ename"), answer.get("evalue")]))
-        return [f"values were not kept: {said or 'the kernel did not say why'}"]
+        return [f"values were not kept: {said or 'the kernel gave no reason'}"]
     found = json.loads(ast.literal_eval(answer["data"]["text/plain"]))
     kept = [_kept(name, each) for name, each in found["names"].items() if name != "_"]
     lines = [f"kept {', '.join(kept)}"] if kept else []

@@ -178,7 +178,7 @@ class NotebookRun:
         lines = await self._keeper.keep(self._cells, self._kernel)
         if lines is None and self._told():
             return self._paused()
-        for line in ["the kernel ended while values were kept"] if lines is None else lines:
+        for line in ["the kernel ended while values were saved"] if lines is None else lines:
             self._say(line)
         return status
 
@@ -216,7 +216,7 @@ class NotebookRun:
             return self._paused()
         number = -status if status is not None and status < 0 else None
         how = f" by signal {number}" if number else f" with exit code {status or 0}"
-        hint = ": often it asked for more memory than there is" if number == signal.SIGKILL else ""
+        hint = ": the usual cause is too little memory" if number == signal.SIGKILL else ""
         self._say(f"the kernel ended in cell {self._number(index)}{how}{hint}")
         return 128 + number if number else status or FAILED
 
@@ -228,7 +228,7 @@ class NotebookRun:
         return FAILED
 
     def _paused(self) -> int:
-        self._say("told to stop; what ran so far is in the executed copy")
+        self._say("stopped on request; the executed copy has the output so far")
         return STOPPED
 
     # ------------------------------------------------------------------ to stop

@@ -71,7 +71,7 @@ def _requirements(overlay: Mapping[str, Any], wheels: Path) -> list[tuple[str, s
                 raise ValueError(name)
             found.append((str(wheels / name), f"--hash=sha256:{sha256}"))
     except (TypeError, ValueError, AttributeError) as bad:
-        raise CannotStart(f"what it says of its packages cannot be read: {bad}") from bad
+        raise CannotStart(f"the list of packages in the notebook cannot be read: {bad}") from bad
     return found
 
 
@@ -83,7 +83,7 @@ def _installed(requirements: list[tuple[str, str]], kernel: Interpreter) -> Path
         if not folder.is_dir():
             _forget_old(place)
             packages = count(len(requirements), "package")
-            print(f"benchpool: installs {packages} that came along", flush=True)
+            print(f"benchpool: installing {packages} sent with the job", flush=True)
             part = Path(tempfile.mkdtemp(prefix=".part-", dir=place))
             try:
                 _install(requirements, kernel, part / "made")
@@ -141,6 +141,10 @@ def _install(requirements: list[tuple[str, str]], kernel: Interpreter, target: P
         )  # fmt: skip
     except subprocess.CalledProcessError as failed:
         said = (failed.stderr or failed.stdout or "it gave no reason").strip()
-        raise CannotStart(f"the packages that came along cannot be installed:\n{said}") from failed
+        raise CannotStart(
+            f"the packages sent with the job cannot be installed:\n{said}"
+        ) from failed
     except (OSError, subprocess.SubprocessError) as failed:
-        raise CannotStart(f"the packages that came along cannot be installed: {failed}") from failed
+        raise CannotStart(
+            f"the packages sent with the job cannot be installed: {failed}"
+        ) from failed

@@ -25,7 +25,7 @@ from benchpool.server.pool_access import PoolAccess
 from benchpool.server.preparation import Preparer
 from benchpool.server.requests import ExampleNotebook, ResultFiles, SentJob, decode
 from benchpool.server.served_folder import ServedFolder
-from benchpool.server.sweep_wishes import request_of
+from benchpool.server.sweep_requests import request_of
 from benchpool_scheduler.client import AsyncClient, results, sending, snapshot
 from benchpool_scheduler.contract import Job, NotebookEntry
 from benchpool_scheduler.contract.jobs import NOT_DELIVERED
@@ -90,8 +90,8 @@ class Handler(APIHandler):
         mark = uuid.uuid4().hex[:8]
         self.log.exception("benchpool: entry %s", mark)
         return ServerFault(
-            "benchpool made a mistake on this notebook server; its log has the detail in entry "
-            f"{mark}. Look into the list of jobs before you send again.",
+            "Internal error of benchpool on this notebook server. Its log has the details in entry "
+            f"{mark}. Check the list of jobs before you send again.",
             numbers={"entry": mark},
         )
 
@@ -126,7 +126,9 @@ class SendHandler(Handler):
     async def _sent(self) -> Any:
         request = decode(self.request.body, allowed.MAX_BODY)
         if request.key is None:
-            raise InvalidInput("A key is missing, which makes a repeat harmless.", field="key")
+            raise InvalidInput(
+                "The key is missing. It makes a repeated request harmless.", field="key"
+            )
         with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
             draft = await self.preparer.to_send(request, Path(folder))
             if draft.values.bytes:
@@ -150,8 +152,8 @@ async def _begun(pool: AsyncClient, asked: SweepRequest) -> Job:
     if first is None or first.job is None:
         kind, each = ("array", "task") if sweep.plan.array else ("sweep", "trial")
         raise Unavailable(
-            f"The {kind} {sweep.id[:8]} was sent, and its first {each} could not begin: "
-            f"{sweep.problem or sweep.text} It is tried again; do not send it once more.",
+            f"The {kind} {sweep.id[:8]} was sent, but its first {each} could not start: "
+            f"{sweep.problem or sweep.text} It is retried. Do not send it again.",
             code="first-trial",
         )
     return (await pool.job(first.job)).job
@@ -339,6 +341,6 @@ class ForwardHandler(Handler):
 def _too_large(size: int) -> TooLarge:
     limit = allowed.MAX_BODY
     return TooLarge(
-        f"The request has {size >> 20} MiB, the limit is {limit >> 20} MiB: send less at once.",
+        f"The request has {size >> 20} MiB, the limit is {limit >> 20} MiB. Send less at once.",
         numbers={"bytes": size, "limit": limit},
     )

@@ -43,20 +43,20 @@ def of_kernel(specs: Any, name: str) -> str:
         spec = specs.get_kernel_spec(name)
     except KeyError as unknown:
         raise InvalidInput(
-            f"This server has no kernel {name}: choose a Python kernel for the notebook.",
+            f"This server has no kernel {name}. Choose a Python kernel for the notebook.",
             field="kernel_name",
         ) from unknown
     argv = list(spec.argv)
     if str(spec.language).lower() != "python":
         raise InvalidInput(
-            f"The kernel {spec.display_name} runs {spec.language}: jobs run Python notebooks, or "
+            f"The kernel {spec.display_name} runs {spec.language}. Jobs run Python notebooks, or "
             "commands from the terminal.",
             field="kernel_name",
         )
     if not runs_ipykernel(argv):
         raise InvalidInput(
-            f"The kernel {spec.display_name} starts by a command of its own, so its Python is not "
-            "known: choose a kernel that was installed with ipykernel.",
+            f"The kernel {spec.display_name} starts with a custom command, so its Python is not "
+            "known. Choose a kernel that was installed with ipykernel.",
             field="kernel_name",
         )
     return _absolute(argv[0], spec.display_name)
@@ -66,7 +66,7 @@ def _absolute(word: str, display_name: str) -> str:
     found = sys.executable if word in _OURS else shutil.which(word)
     if found is None or not Path(found).is_absolute():
         raise InvalidInput(
-            f"The Python of the kernel {display_name}, {word}, is not on this machine: choose "
+            f"The Python of the kernel {display_name}, {word}, is not on this machine. Choose "
             "another kernel.",
             field="kernel_name",
         )

@@ -13,7 +13,7 @@ from benchpool.kernel.answer import KernelAnswer, NotAsked
 BUDGET_S = 0.3
 """Time that the dialog waits for a kernel, in seconds."""
 
-FROM_CODE = "what goes along was found from the code alone"
+FROM_CODE = "the cells to include were found from the code alone"
 
 
 class KernelAnswers:
@@ -44,7 +44,7 @@ class KernelAnswers:
         state = getattr(kernel, "execution_state", None)
         if state != "idle":
             word = "is busy" if state == "busy" else "is not ready"
-            return NotAsked(f"The kernel {word} and was not asked: {FROM_CODE}.")
+            return NotAsked(f"The kernel {word} and was not queried: {FROM_CODE}.")
         try:
             async with (
                 asyncio.timeout(self._budget_s),

@@ -64,7 +64,7 @@ async def written(
     """
     if kernel_id is None or kernel_id not in manager:
         raise InvalidInput(
-            "No kernel runs for this notebook, so no values can go along: untick them.",
+            "No kernel runs for this notebook, so values cannot be sent. Untick them.",
             field="send",
         )
     kernel = manager.get_kernel(kernel_id)
@@ -75,13 +75,13 @@ async def written(
             said = await evaluated(kernel, _KEY, _expression("sending", call))
     except TimeoutError:
         raise Unavailable(
-            f"The kernel did not write the values within {WRITE_S:.0f} s: untick some."
+            f"The kernel did not write the values within {WRITE_S:.0f} s. Untick some."
         ) from None
     try:
         text = _text_of(said)
     except ValueError as why:
         raise InvalidInput(
-            f"The kernel could not write the values ({why}): untick them.", field="send"
+            f"The kernel could not write the values ({why}). Untick them.", field="send"
         ) from None
     return await asyncio.to_thread(live_values.of_folder, folder, text)
 
@@ -95,7 +95,7 @@ def _text_of(reply: Any) -> str:
     said = reply.get("user_expressions", {}).get(_KEY, {})
     if said.get("status") != "ok":
         why = ": ".join(filter(None, [said.get("ename"), said.get("evalue")]))
-        raise ValueError(why or "it did not say why")
+        raise ValueError(why or "it gave no reason")
     return str(ast.literal_eval(said["data"]["text/plain"]))
 
 
@@ -118,7 +118,7 @@ async def _until_idle(kernel: Any) -> None:
                 await idle.wait()
     except TimeoutError:
         raise Unavailable(
-            "The kernel is busy and cannot write values now: wait, or untick them."
+            "The kernel is busy and cannot write values now. Wait, or untick them."
         ) from None
     finally:
         kernel.unobserve(heard, "execution_state")

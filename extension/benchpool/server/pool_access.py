@@ -52,7 +52,7 @@ class PoolAccess:
             return await asyncio.wait_for(question(self.client), within_s)
         except TimeoutError:
             raise Unavailable(
-                f"The training pool did not answer within {within_s:g} s: try again, or ask an "
+                f"The training pool did not answer within {within_s:g} s. Try again, or ask an "
                 "administrator whether it runs.",
                 code="not-reachable",
                 numbers={"seconds": within_s},

@@ -45,7 +45,7 @@ from benchpool.server.requests import (
     SendRequest,
 )
 from benchpool.server.served_folder import ServedFolder
-from benchpool.server.sweep_wishes import request_of, words_of
+from benchpool.server.sweep_requests import request_of, words_of
 from benchpool_scheduler.client import notebooks as notebook_files
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.client.results import RESULTS
@@ -235,7 +235,7 @@ class Preparer:
         if request.cells is not None:
             return request.notebook_cells(), request.notebook_metadata()
         if request.kind == "cells":
-            raise InvalidInput("No cells were sent: select some in the notebook.", field="cells")
+            raise InvalidInput("No cells were sent. Select some in the notebook.", field="cells")
         file = self.served.file(request.path)
         return await asyncio.to_thread(notebooks.read_with_metadata, file)
 

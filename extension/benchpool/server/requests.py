@@ -13,7 +13,7 @@ from benchpool.cells.left_out import Level
 from benchpool.drafts import JobOptions
 from benchpool.keep import Keep
 from benchpool.kernel.answer import KernelAnswer, NameFacts, NotAsked
-from benchpool.server.sweep_wishes import SweepWish
+from benchpool.server.sweep_requests import DialogSweep
 from benchpool.value_offers import ValueOffer
 from benchpool_scheduler.client.notebooks import (
     Metadata,
@@ -123,7 +123,7 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
     keep: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
     pickle: bool = False
     send: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
-    sweep: SweepWish | None = None
+    sweep: DialogSweep | None = None
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
     def notebook_cells(self) -> list[NotebookCell]:
@@ -364,7 +364,7 @@ def decode(body: bytes, limit: int) -> SendRequest:
     """
     if len(body) > limit:
         raise TooLarge(
-            f"The notebook's code has {len(body) >> 20} MiB, the limit is {limit >> 20} MiB: move "
+            f"The notebook's code has {len(body) >> 20} MiB, the limit is {limit >> 20} MiB. Move "
             "data out of the cells into files.",
             field="cells",
             numbers={"bytes": len(body), "limit": limit},

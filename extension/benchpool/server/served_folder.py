@@ -34,8 +34,8 @@ class ServedFolder:
         found = self.root.joinpath(*parts)
         if not found.is_file():
             raise NotFound(
-                f"There is no file {'/'.join(parts)[:200]} on this server any more, or not yet: "
-                "save it if it is open, else look for it in the file browser.",
+                f"The file {'/'.join(parts)[:200]} does not exist on this server. Save it if it "
+                "is open, or look for it in the file browser.",
                 field="path",
             )
         self._remember(parts)
@@ -59,7 +59,7 @@ class ServedFolder:
         parts = inner.strip("/").split("/")
         strange = "\0" in path or "\\" in path or any(len(part) > 200 for part in parts)
         if strange or any(part in {"", ".", ".."} for part in parts):
-            raise InvalidInput(f"{path[:200]!r} is no path of this server.", field="path")
+            raise InvalidInput(f"{path[:200]!r} is not a path of this server.", field="path")
         return parts
 
     def _remember(self, parts: Sequence[str]) -> None:

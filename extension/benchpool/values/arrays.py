@@ -16,7 +16,7 @@ def _write_array(value: Any, writer: Any) -> dict[str, Any]:
     numpy = library("numpy")
     if value.dtype.hasobject:
         if value.dtype != object:
-            raise writer.cannot("an array of records that hold objects")
+            raise writer.cannot("an array of records with objects")
         items = [writer.encode(each, f"[{at}]") for at, each in enumerate(value.ravel().tolist())]
         return {"shape": list(value.shape), "items": items}
     writer.count(value.nbytes)

@@ -17,7 +17,7 @@ NEEDS_ARROW = ("table", "index")
 
 def needs_arrow(value: Any) -> str:
     """Return the message for a missing pyarrow."""
-    return f"a {kind_of(value)}, which goes as an Arrow file: install pyarrow beside pandas"
+    return f"a {kind_of(value)}, which is sent as an Arrow file: install pyarrow with pandas"
 
 
 def _columns(frame: Any, value: Any, writer: Any) -> dict[str, Any]:
@@ -53,12 +53,12 @@ def _file(frame: Any, value: Any, writer: Any) -> str:
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     except (pyarrow.ArrowException, TypeError, ValueError) as bad:
         why = str(bad).partition("\n")[0][:100]
-        raise writer.cannot(f"a {kind_of(value)} that Arrow does not take: {why}") from bad
+        raise writer.cannot(f"a {kind_of(value)} that Arrow cannot store: {why}") from bad
     writer.count(table.nbytes)
     path = writer.file("arrow")
     pyarrow.feather.write_feather(table, str(path), compression="uncompressed")
     if not _frame_of(path).dtypes.equals(frame.dtypes):
-        raise writer.cannot(f"a {kind_of(value)} that comes back otherwise from an Arrow file")
+        raise writer.cannot(f"a {kind_of(value)} that an Arrow file does not restore exactly")
     return str(path.name)
 
 

@@ -76,7 +76,7 @@ def _written(
         if name in namespace:
             writer.add(name, namespace[name])
         elif name != RESULT:
-            writer.leave_out(name, f"{name} is not defined at the end")
+            writer.leave_out(name, f"{name} is not defined at the end of the run")
     writer.bound(UNASKED_BYTES)
     for name in reversed(unasked):
         if name in namespace and not isinstance(namespace[name], _CODE):

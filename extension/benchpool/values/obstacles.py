@@ -47,7 +47,7 @@ def first(name: str, value: Any) -> tuple[str, str] | None:
     """Return the position and kind of the first part of a value without a safe format, or None.
 
     >>> first("run", {"log": [1, range(3)], "draw": print})
-    ("run['draw']", 'a function; code goes along as cells')
+    ("run['draw']", 'a function; code is sent as cells')
     >>> first("run", {"log": [1, range(3)]}) is None
     True
     """

@@ -7,7 +7,7 @@ from typing import Any
 from benchpool.values.libraries import library
 from benchpool.values.untravelled import CannotTravel
 
-NO_CLOUDPICKLE = "only to be pickled, and this Python has no cloudpickle"
+NO_CLOUDPICKLE = "a value that needs a pickle, and this Python has no cloudpickle"
 
 
 def dump(values: dict[str, Any], writer: Any) -> str:
@@ -28,7 +28,7 @@ def dump(values: dict[str, Any], writer: Any) -> str:
     except CannotTravel:
         raise
     except Exception as bad:  # any error of a class's own code
-        raise writer.cannot(f"nothing that can be pickled: {type(bad).__name__}: {bad}") from bad
+        raise writer.cannot(f"a value that cannot be pickled: {type(bad).__name__}: {bad}") from bad
     return f"{path.name}"
 
 

@@ -51,7 +51,7 @@ FACTORIES = {each.__name__: each for each in (list, dict, set, int, float, str, 
 def _factory(value: Any) -> str | None:
     factory = value.default_factory
     if factory is not None and FACTORIES.get(getattr(factory, "__name__", "")) is not factory:
-        raise TypeError("its default is made by a function of its own")
+        raise TypeError("its default comes from a custom function")
     return None if factory is None else str(factory.__name__)
 
 

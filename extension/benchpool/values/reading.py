@@ -101,7 +101,7 @@ class StoredValues(Mapping[str, Any]):
         elif kind in formats.FORMATS_BY_NAME:
             self._made[number] = formats.FORMATS_BY_NAME[kind].read(node, self)
         else:
-            raise NotReadable(f"The document has a value of the unknown kind {kind!r}.")
+            raise NotReadable(f"The document has a value of the unknown type {kind!r}.")
 
     def _fill(self, number: int, node: Mapping[str, Any], container: plain.ContainerKind) -> None:
         made = None
@@ -116,13 +116,13 @@ class StoredValues(Mapping[str, Any]):
     def _pickled(self, file: str) -> Any:
         if not self._pickles:
             raise NotReadable(
-                "This value was pickled, and a pickle runs code of whoever wrote it: it is loaded "
-                "by the one who sent the job alone."
+                "This value is a pickle, and loading a pickle runs code of its author. Only the "
+                "user who sent the job can load it."
             )
         here = f"{sys.version_info[0]}.{sys.version_info[1]}"
         if here != self._python:
             raise NotReadable(
-                f"This value was pickled by Python {self._python}, and this is Python {here}: read "
+                f"This value was pickled by Python {self._python}, and this is Python {here}. Read "
                 f"it with Python {self._python}."
             )
         if file not in self._made:
@@ -138,7 +138,7 @@ def _document(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(text)
     if document["version"] != VERSION:
         raise NotReadable(
-            f"The values in {folder} were written by another version of benchpool: use that one "
-            "to read them."
+            f"The values in {folder} were written by another version of benchpool. Read them "
+            "with that version."
         )
     return document

@@ -27,17 +27,17 @@ NEVER = {
     "socket.socket": "a connection",
     "sqlite3.Connection": "a connection to a database",
     "sqlite3.Cursor": "a connection to a database",
-    "generator": "a generator, which is somewhere in its run",
-    "coroutine": "a coroutine, which is somewhere in its run",
-    "async_generator": "a generator, which is somewhere in its run",
-    "frame": "a piece of a running program",
+    "generator": "a generator, whose state cannot be saved",
+    "coroutine": "a coroutine, whose state cannot be saved",
+    "async_generator": "a generator, whose state cannot be saved",
+    "frame": "a frame of a running program",
     "module": "a module",
     "torch.cuda.streams.Stream": "a CUDA handle",
     "torch.cuda.streams.Event": "a CUDA handle",
     "torch.cuda.graphs.CUDAGraph": "a CUDA handle",
-    "torch.utils.data.dataloader._SingleProcessDataLoaderIter": "a loader in the midst of its data",
+    "torch.utils.data.dataloader._SingleProcessDataLoaderIter": "a loader in the middle of a pass",
     "torch.utils.data.dataloader._MultiProcessingDataLoaderIter": (
-        "a loader in the midst of its data"
+        "a loader in the middle of a pass"
     ),
 }
 """Types bound to their process, by name: even a pickle would not restore them."""
@@ -59,7 +59,7 @@ class TooLargeToTravel(CannotTravel):
     """A value is larger than the remaining size limit."""
 
     def __init__(self, where: str, size: int, left: int) -> None:
-        super().__init__(where, f"too large: {mib(size)}, where {mib(left)} are left of the limit")
+        super().__init__(where, f"too large: {mib(size)}, with {mib(left)} left of the limit")
 
 
 def mib(size: int) -> str:
@@ -86,7 +86,7 @@ def word_for(value: Any) -> str | None:
     """Return a description of a value that can never be sent, or None.
 
     >>> word_for(each for each in ())
-    'a generator, which is somewhere in its run'
+    'a generator, whose state cannot be saved'
     >>> word_for([1]) is None
     True
     """
@@ -138,12 +138,12 @@ def no_format(value: Any, *, pickle: bool) -> str:
     """Return why a value has no format here.
 
     >>> no_format(print, pickle=False)
-    'a function; code goes along as cells'
+    'a function; code is sent as cells'
     """
     word = word_for(value)
     if word is not None:
         return word
     if callable(value) and hasattr(value, "__name__"):
-        return "a function; code goes along as cells"
-    said = f"an object of the kind {kind_of(value)}, which has no safe format"
-    return said if pickle else f"{said}; it can be pickled where you say so"
+        return "a function; code is sent as cells"
+    said = f"an object of the type {kind_of(value)}, which has no safe format"
+    return said if pickle else f"{said}; allow pickles to send it"

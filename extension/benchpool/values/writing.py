@@ -107,7 +107,7 @@ class DocumentWriter:
         known = self._numbers.get(id(value))
         if known is not None:
             if known in self._open:
-                raise CannotTravel(self._here(step), "a value that holds itself")
+                raise CannotTravel(self._here(step), "a value that contains itself")
             return {"$": known}
         self._where.append(step)
         number = len(self._nodes)
@@ -238,5 +238,5 @@ def _reason(name: str, failed: BaseException) -> str:
     if isinstance(failed, CannotTravel):
         return f"{failed.where or name} is {failed.why}"
     if isinstance(failed, RecursionError):
-        return f"{name} is nested too deep"
+        return f"{name} is nested too deeply"
     return f"{name} could not be written: {type(failed).__name__}: {failed}"

@@ -6,7 +6,7 @@ import type { IJobChange } from '../tokens';
 import { job } from './builders';
 
 jest.mock('@jupyterlab/apputils', () => ({
-  Notification: { success: jest.fn(() => 'told'), dismiss: jest.fn() }
+  Notification: { success: jest.fn(() => 'toast-1'), dismiss: jest.fn() }
 }));
 jest.mock('../formDialog', () => ({}));
 
@@ -21,6 +21,6 @@ describe('the notification of a sent job', () => {
     model.jobChanged.emit({ job: running, previous: job({ state: 'starting' }) });
     expect(Notification.dismiss).not.toHaveBeenCalled();
     model.jobChanged.emit({ job: job({ state: 'failed' }), previous: running });
-    expect(Notification.dismiss).toHaveBeenCalledWith('told');
+    expect(Notification.dismiss).toHaveBeenCalledWith('toast-1');
   });
 });

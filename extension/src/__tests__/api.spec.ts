@@ -72,21 +72,21 @@ describe('API errors', () => {
 
   it('name the remedy when the server extension is missing', async () => {
     const { api } = apiWith(answer(new Error('html'), { status: 404 }));
-    await expect(api.quota()).rejects.toThrow(/no benchpool extension: .*pip install/);
+    await expect(api.quota()).rejects.toThrow(/no benchpool extension\. .*pip install/);
   });
 
   it('report that jobs continue when the server does not answer', async () => {
     const { api } = apiWith(new TypeError('NetworkError'), answer('', { status: 502 }));
     const first = await api.status().catch((e: unknown) => e as ApiError);
     expect(first).toMatchObject({ status: 0, refused: false });
-    expect((first as ApiError).message).toMatch(/Jobs go on running/);
-    await expect(api.status()).rejects.toThrow(/HTTP 502.*Jobs go on running/);
+    expect((first as ApiError).message).toMatch(/Jobs keep running/);
+    await expect(api.status()).rejects.toThrow(/HTTP 502.*Jobs keep running/);
   });
 
   it('replace terminal advice when the pool is not reachable', async () => {
     const error = { code: 'not-reachable', message: 'start it with `benchpool up`', numbers: {} };
     const { api } = apiWith(answer({ error }, { status: 503 }));
-    await expect(api.quota()).rejects.toThrow(/^The training pool does not answer\. Jobs go on/);
+    await expect(api.quota()).rejects.toThrow(/^The training pool does not answer\. Jobs keep/);
   });
 
   it('contain neither "unexpected" nor "unknown"', async () => {

@@ -76,7 +76,7 @@ describe('an idle bench', () => {
   });
 
   it('shows its next action and the time in the status bar', () => {
-    expect(benchLine(bench(), NOW)).toBe('given back in 15 min');
+    expect(benchLine(bench(), NOW)).toBe('reclaimed in 15 min');
     expect(benchLine(bench({ idleness: idle({ act: 'stop' }) }), NOW)).toBe(
       'server stops in 15 min'
     );
@@ -86,7 +86,7 @@ describe('an idle bench', () => {
     const over = idle({ step: 'used', kept_until: at(-1) });
     expect(benchLine(bench({ idleness: over }), NOW)).toBeNull();
     expect(benchLine(bench({ idleness: idle({ command: 'release' }) }), NOW)).toBe(
-      'giving the GPU back…'
+      'releasing the GPU…'
     );
     expect(benchLine(null, NOW)).toBeNull();
   });
@@ -97,35 +97,35 @@ describe('an idle bench', () => {
       'Your 2 GPUs have been idle for 45 min'
     );
     expect(whatComes(idle(), NOW)).toMatch(
-      /In 15 min \(\d\d:\d\d\) the GPU is given back and this server goes on without\./
+      /In 15 min \(\d\d:\d\d\) the GPU is reclaimed and this server continues without it\./
     );
     expect(whatComes(idle({ parks: true }), NOW)).toMatch(
-      /the GPU is lent while its kernel keeps everything.*where the kernel cannot be parked, the GPU is given back/
+      /the GPU is lent until you run a cell, and the kernel keeps its variables\. If the kernel cannot be parked, the GPU is reclaimed/
     );
     expect(whatComes(idle({ act: 'stop', gpus: ['a', 'b'] }), NOW)).toMatch(
-      /In 15 min \(\d\d:\d\d\) this server is stopped and its 2 GPUs are given back\./
+      /In 15 min \(\d\d:\d\d\) this server is stopped and its 2 GPUs are reclaimed\./
     );
   });
 
   it('shows its state while no action is due', () => {
     const used = { step: 'used', acts_at: null } as const;
     expect(whatComes(idle(used), NOW)).toBe(
-      'After 1 h without use the GPU is given back and this server goes on without.'
+      'After 1 h without use the GPU is reclaimed and this server continues without it.'
     );
-    expect(whatComes(idle({ ...used, act: 'none' }), NOW)).toContain('no bench is given back');
+    expect(whatComes(idle({ ...used, act: 'none' }), NOW)).toContain('not reclaimed here');
     expect(whatComes(idle({ ...used, kept_until: at(5) }), NOW)).toMatch(/^You keep it until/);
-    expect(whatComes(idle({ ...used, exempt_until: at(1440) }), NOW)).toContain('No rule');
+    expect(whatComes(idle({ ...used, exempt_until: at(1440) }), NOW)).toContain('exempt');
   });
 
   it('describes each answer and its losses', () => {
     expect(whatKeepingDoes(idle())).toBe(
-      'The bench is left alone for 1 h. You can do this 2 more times in 24 hours.'
+      'The bench is kept for 1 h. You can do this 2 more times in 24 hours.'
     );
-    expect(whatKeepingDoes(idle({ keeps_left: 0 }))).toContain('as often as 24 hours allow');
+    expect(whatKeepingDoes(idle({ keeps_left: 0 }))).toContain('the maximum number of times');
     expect(whatGivingDoes(bench({ busy_kernels: 1 }))).toBe(
-      '2 kernels are started anew without GPU, and their variables are lost. Terminals in which ' +
-        'nothing runs are closed. Files and open notebooks stay. To get a GPU again, stop this ' +
-        'server on the Hub’s page and start it with one. 1 kernel is computing now: that is lost.'
+      '2 kernels are restarted without GPU, and their variables are lost. Idle terminals are ' +
+        'closed. Files and open notebooks stay. To get a GPU again, stop this server on the Hub’s ' +
+        'page and start it with a GPU. 1 kernel is computing now: the result is lost.'
     );
     expect(whatGivingDoes(bench({ kernels: 0 }))).toContain('No kernel runs.');
     expect(whatGivingDoes(bench({ gives_up: false }))).toContain('This server is stopped');
@@ -136,17 +136,15 @@ describe('an idle bench', () => {
 
 describe('reclaimed GPUs', () => {
   it('are reported with the reason for the kernel restarts', () => {
-    expect(benchLine(bench({ given_back: GONE }), NOW)).toMatch(
-      /^no GPU: given back at \d\d:\d\d$/
-    );
+    expect(benchLine(bench({ given_back: GONE }), NOW)).toMatch(/^no GPU: released at \d\d:\d\d$/);
     expect(inShort(GONE)).toContain('Kernels were restarted without it');
     const said = whatHappened(GONE);
     expect(said).toContain('after 1 h without use');
-    expect(said).toContain('2 kernels were started anew without GPU, not by an error');
+    expect(said).toContain('2 kernels were restarted without GPU, not by an error');
     expect(said).toContain('benchpool-idle-bench.md');
     expect(said).not.toContain('memory');
     expect(whatHappened({ ...GONE, asked: true, kernels: 0, note: null })).toMatch(
-      /^The GPU of this server was given back at \d\d:\d\d, as was asked for\. Files stay\. To get/
+      /^The GPU of this server was released at \d\d:\d\d, at your request\. Files stay\. To get/
     );
   });
 

@@ -22,11 +22,11 @@ const START = Date.UTC(2026, 10, 24) / 1000;
 /** Record a cell run: requested at `at`, started one second later, ended after `seconds`. */
 function run(log: RunLog, cell: string, at: number, seconds: number, status = 'ok'): void {
   const id = `execute_request-${at}`;
-  log.hear(message('execute_request', at, null, { code: 'x' }, { cellId: cell }));
+  log.record(message('execute_request', at, null, { code: 'x' }, { cellId: cell }));
   if (status !== 'aborted') {
-    log.hear(message('execute_input', at + 1, id, { execution_count: at }));
+    log.record(message('execute_input', at + 1, id, { execution_count: at }));
   }
-  log.hear(message('execute_reply', at + 1 + seconds, id, { status }));
+  log.record(message('execute_reply', at + 1 + seconds, id, { status }));
 }
 
 describe('cell runs', () => {
@@ -52,9 +52,9 @@ describe('cell runs', () => {
 
   it('include the running cell', () => {
     const log = new RunLog();
-    log.hear(message('execute_request', 1, null, { code: 'x' }, { cellId: 'a' }));
+    log.record(message('execute_request', 1, null, { code: 'x' }, { cellId: 'a' }));
     expect(log.of('a', 'x')).toEqual([]);
-    log.hear(message('execute_input', 2, 'execute_request-1', { execution_count: 7 }));
+    log.record(message('execute_input', 2, 'execute_request-1', { execution_count: 7 }));
     expect(log.of('a', 'x')).toEqual([
       { number: 7, at: START + 2, seconds: null, failed: false, edited: false }
     ]);
@@ -63,9 +63,9 @@ describe('cell runs', () => {
   it('are cleared when the kernel restarts', () => {
     const log = new RunLog();
     run(log, 'a', 1, 10);
-    log.hear(message('status', 40, null, { execution_state: 'idle' }));
+    log.record(message('status', 40, null, { execution_state: 'idle' }));
     expect(log.of('a', 'x')).toHaveLength(1);
-    log.hear(message('status', 41, null, { execution_state: 'restarting' }));
+    log.record(message('status', 41, null, { execution_state: 'restarting' }));
     expect(log.of('a', 'x')).toEqual([]);
   });
 
@@ -80,8 +80,8 @@ describe('cell runs', () => {
 
   it('exclude requests without a cell', () => {
     const log = new RunLog();
-    log.hear(message('execute_request', 1, null, {}));
-    log.hear(message('execute_reply', 2, 'execute_request-1', { status: 'ok' }));
+    log.record(message('execute_request', 1, null, {}));
+    log.record(message('execute_reply', 2, 'execute_request-1', { status: 'ok' }));
     expect(log.of('undefined', 'x')).toEqual([]);
   });
 

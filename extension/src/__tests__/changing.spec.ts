@@ -18,23 +18,25 @@ describe('the change dialog', () => {
     'explains why the workers of a %s gang are fixed',
     state => {
       expect(staying({ ...gang, state }, ['workers', 'gpus'])).toEqual({
-        workers: 'It runs with all of its 4 workers or none; pause it first.',
-        gpus: 'It can change while the job waits; pause it first.'
+        workers: 'The job runs with all of its 4 workers or none. Pause it first.',
+        gpus: 'This can change only while the job waits. Pause it first.'
       });
       expect(staying(job({ state }), ['workers']).workers).toBe(
-        'It runs with its one worker; pause it first.'
+        'The job runs with exactly 1 worker. Pause it first.'
       );
     }
   );
 
   it('reports that a pausing job leaves its GPUs', () => {
     expect(staying({ ...gang, state: 'pausing' }, ['workers']).workers).toBe(
-      'It leaves its GPUs now; change this when it waits.'
+      'The job is leaving its GPUs. Change this when it waits.'
     );
   });
 
   it('explains the effect of more workers', () => {
-    expect(remarks(gang).workers).toBe('More come when there is room; the last ones go at once.');
+    expect(remarks(gang).workers).toBe(
+      'Added workers start when GPUs are free; the last workers are removed at once.'
+    );
     expect(remarks({ ...gang, state: 'queued' }).workers).toBe(
       'Processes that train together, each with 2 GPUs.'
     );
@@ -72,10 +74,10 @@ describe('a change', () => {
   });
 
   it.each([
-    [{ priority: 80 }, '“resnet” is to have priority 80.'],
-    [{ workers: 4 }, '“resnet” is to have 4 workers.'],
-    [{ gpus: 1, time_limit_s: 5400 }, '“resnet” is to have 1 GPU and time limit 1 h 30 min.'],
-    [{ project: 'joe' }, '“resnet” is to have project joe.']
+    [{ priority: 80 }, '“resnet” has new settings: priority 80.'],
+    [{ workers: 4 }, '“resnet” has new settings: 4 workers.'],
+    [{ gpus: 1, time_limit_s: 5400 }, '“resnet” has new settings: 1 GPU, time limit 1 h 30 min.'],
+    [{ project: 'joe' }, '“resnet” has new settings: project joe.']
   ])('of %j is reported as %s', (wanted, words) => {
     expect(outcome(gang, wanted)).toBe(words);
   });

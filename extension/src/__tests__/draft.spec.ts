@@ -14,7 +14,7 @@ const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((s
 
 const SUBJECT = { path: 'train.ipynb', kernelName: 'python3', kernelId: 'k1', cells: CELLS };
 
-const TOLD = preparation({
+const PREPARED = preparation({
   cells: CELLS.map((cell, index) => ({
     id: cell.id,
     index,
@@ -133,7 +133,7 @@ describe('values, retries and tags', () => {
     expect(kept('notebook', '', true)).toMatchObject({ keep: null, pickle: true });
     expect(kept('script', 'model', true)).not.toHaveProperty('keep');
     expect(draft.faults({ ...draft.begin('cells', null), keep: 'a b.c' }).keep).toBe(
-      'Bring back: “b.c” is no name of a value.'
+      'Return values: “b.c” is not a valid name.'
     );
     const memory = draft.remember({ ...draft.begin('cells', null), keep: 'a', pickle: true });
     expect(draft.begin('cells', memory)).toMatchObject({ keep: 'a', pickle: true });
@@ -146,7 +146,7 @@ describe('values, retries and tags', () => {
     });
     expect(retried('', '')).not.toHaveProperty('retries');
     expect(draft.faults({ ...draft.begin('script', null), retries: '11' }).retries).toBe(
-      'Retries: a whole number from 0 to 10, or empty for what the site does.'
+      'Retries: a whole number from 0 to 10, or empty for the site default.'
     );
   });
 
@@ -166,7 +166,7 @@ describe('values, retries and tags', () => {
 
   it('report too many or too long tags with number and limit', () => {
     const many = Array.from({ length: 17 }, (_, i) => `t${i}`).join(' ');
-    expect(draft.faults(tagged(many)).tags).toBe('Tags: 17 are given, at most 16.');
+    expect(draft.faults(tagged(many)).tags).toBe('Tags: 17 given, at most 16.');
     expect(draft.faults(tagged('x'.repeat(64))).tags).toMatch(/has 64 characters, at most 63/);
     expect(draft.faults(tagged('x'.repeat(63))).tags).toBeUndefined();
   });
@@ -247,7 +247,7 @@ describe('the list of cells', () => {
   const mine = draft.begin('cells', null);
 
   it('numbers code cells like the screen and marks the cells that run', () => {
-    const cells = draft.listCells(SUBJECT, mine, TOLD);
+    const cells = draft.listCells(SUBJECT, mine, PREPARED);
     expect(cells.map(cell => [cell.number, cell.included])).toEqual([
       [2, true],
       [3, true],
@@ -262,29 +262,29 @@ describe('the list of cells', () => {
   });
 
   it('marks a cell that the user left out', () => {
-    const cells = draft.listCells(SUBJECT, { ...mine, toggles: { c2: false } }, TOLD);
+    const cells = draft.listCells(SUBJECT, { ...mine, toggles: { c2: false } }, PREPARED);
     expect(cells[1]).toMatchObject({ included: false, why: 'left out by you' });
   });
 
   it('shows a tick before the server has answered', () => {
-    const told = preparation({
-      cells: TOLD.cells.map(cell => ({
+    const prepared = preparation({
+      cells: PREPARED.cells.map(cell => ({
         ...cell,
         included: cell.index === 3,
         why: 'left out by you'
       }))
     });
     const again = { ...mine, toggles: { c2: true } };
-    const cells = draft.listCells(SUBJECT, again, told);
+    const cells = draft.listCells(SUBJECT, again, prepared);
     expect(cells.map(cell => cell.included)).toEqual([false, true, true, false]);
     expect(draft.cellsLine(cells)).toBe('cell 3 (needed before), then cell 4');
-    const byHand = told.cells.map(cell => ({ ...cell, selected: true }));
-    const chosen = draft.listCells(SUBJECT, again, { ...told, cells: byHand });
+    const byHand = prepared.cells.map(cell => ({ ...cell, selected: true }));
+    const chosen = draft.listCells(SUBJECT, again, { ...prepared, cells: byHand });
     expect(draft.cellsLine(chosen)).toBe('cells 3-4');
   });
 
   it('shows the cell and line of a problem', () => {
-    const cells = draft.listCells(SUBJECT, mine, TOLD);
+    const cells = draft.listCells(SUBJECT, mine, PREPARED);
     const problem = { level: 'error' as const, text: 'no name “y”', cell: 'c3', line: 1 };
     expect(draft.problemLine(problem, cells)).toBe('cell 4, line 1: no name “y”');
     expect(draft.problemLine({ ...problem, cell: null, line: null }, cells)).toBe('no name “y”');
@@ -292,11 +292,11 @@ describe('the list of cells', () => {
 
   it('sorts errors first and infos last', () => {
     const problem = { text: 'a', cell: null };
-    const told = (['info', 'warning', 'error', 'warning'] as const).map((level, line) => ({
+    const prepared = (['info', 'warning', 'error', 'warning'] as const).map((level, line) => ({
       ...problem,
       level,
       line
     }));
-    expect(draft.worstFirst(told).map(({ line }) => line)).toEqual([2, 1, 3, 0]);
+    expect(draft.worstFirst(prepared).map(({ line }) => line)).toEqual([2, 1, 3, 0]);
   });
 });

@@ -85,6 +85,6 @@ describe('the name of a job', () => {
     ]);
     const ended = job({ name: 'old', state: 'succeeded' });
     expect(differing(present(rename, ended), { name: 'new' })).toEqual({ name: 'new' });
-    expect(doneText(rename, { ...ended, name: 'new' })).toBe('Its name is new now.');
+    expect(doneText(rename, { ...ended, name: 'new' })).toBe('The new name is new.');
   });
 });

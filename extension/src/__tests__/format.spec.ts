@@ -148,7 +148,7 @@ describe('use and quota', () => {
     expect(format.quotaLine({ ...project!, limit: 4, waiting: 1 })).toBe(
       '2 GPUs held, 2 guaranteed, at most 4, 1 waiting'
     );
-    expect(format.quotaLine({ ...project!, quota: null })).toContain('no bound');
+    expect(format.quotaLine({ ...project!, quota: null })).toContain('without limit');
     const hours = { used: 7, soft: null, hard: 9, renewed: at(0), text: '7.0 of 9 GPU-hours' };
     expect(format.quotaLine({ ...project!, gpu_hours: hours })).toBe(
       '2 GPUs held, 2 guaranteed; 7.0 of 9 GPU-hours'
@@ -179,12 +179,12 @@ describe('a bench with a reclaim request', () => {
   const held = { server: 'paper', gpus: ['GPU-1'] };
 
   it('names the administrator, the reason and the remedy', () => {
-    const asked_back = { by: 'ada', at: at(-3), reason: 'two people wait' };
-    expect(format.askedBack({ ...held, asked_back }, NOW)).toBe(
-      'ada asks you to give back 1 GPU of server “paper”, 3 min ago: two people wait. ' +
+    const reclaim_request = { by: 'ada', at: at(-3), reason: 'two users wait' };
+    expect(format.reclaimRequestText({ ...held, reclaim_request }, NOW)).toBe(
+      'ada asks you to release 1 GPU of server “paper”, 3 min ago: two users wait. ' +
         'Save your work, then stop the server: File, Hub Control Panel.'
     );
-    expect(format.askedBack({ ...held, asked_back: null }, NOW)).toBeNull();
+    expect(format.reclaimRequestText({ ...held, reclaim_request: null }, NOW)).toBeNull();
   });
 });
 

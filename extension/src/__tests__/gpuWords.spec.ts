@@ -82,6 +82,6 @@ describe('the GPUs of a bench', () => {
   });
 
   it('show the cause of throttling', () => {
-    expect(chipTitle([gpu({ throttled: ['thermal'] })])).toContain('slower than it could: thermal');
+    expect(chipTitle([gpu({ throttled: ['thermal'] })])).toContain('throttled: thermal');
   });
 });

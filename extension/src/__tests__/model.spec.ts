@@ -72,16 +72,16 @@ describe('the list of jobs', () => {
   });
 
   it('follows events, newest first, and emits each state change once', async () => {
-    const told: string[] = [];
+    const changes: string[] = [];
     const follow = (_: unknown, change: { job: IJob; previous: IJob | null }) =>
-      told.push(`${change.previous?.state ?? 'new'} -> ${change.job.state}`);
+      changes.push(`${change.previous?.state ?? 'new'} -> ${change.job.state}`);
     model.jobChanged.connect(follow);
     pool.wire.event('job', job({ id: B, state: 'queued', submitted: at(0) }), 1);
     pool.wire.event('job', job({ id: B, state: 'running', submitted: at(0) }), 2);
     pool.wire.event('job', job({ id: B, state: 'running', submitted: at(0) }), 3);
     await settle(100);
     expect(model.jobs.map(one => one.id)).toEqual([B, A]);
-    expect(told).toEqual(['new -> queued', 'queued -> running']);
+    expect(changes).toEqual(['new -> queued', 'queued -> running']);
   });
 
   it('updates the widgets once for many events', async () => {

@@ -5,10 +5,10 @@ import { Notices } from '../notices';
 import type { IJob, IJobChange } from '../tokens';
 import { job } from './builders';
 
-const mockTold: string[] = [];
+const mockShown: string[] = [];
 jest.mock('@jupyterlab/apputils', () => {
-  const tell = (text: string) => mockTold.push(text);
-  return { Notification: { success: tell, info: tell, error: tell } };
+  const add = (text: string) => mockShown.push(text);
+  return { Notification: { success: add, info: add, error: add } };
 });
 
 /** The part of the job list that `Notices` uses. */
@@ -39,25 +39,25 @@ const ENDED = { ...RUNNING, state: 'succeeded' as const, ended: new Date().toISO
 describe('Notices', () => {
   beforeEach(() => {
     localStorage.clear();
-    mockTold.length = 0;
+    mockShown.length = 0;
   });
 
   it('report the end of a job once', () => {
     const jobs = page(new StateDB());
     jobs.jobChanged.emit({ job: ENDED, previous: RUNNING });
     jobs.jobChanged.emit({ job: { ...ENDED, name: 'renamed' }, previous: ENDED });
-    expect(mockTold).toEqual([expect.stringContaining('“train” has succeeded after')]);
+    expect(mockShown).toEqual([expect.stringContaining('“train” has succeeded after')]);
   });
 
   it('do not repeat an end after the page was reopened', async () => {
     localStorage.setItem('@benchpool/lab:seen:/user/nora/', '1');
     page(new StateDB()).jobChanged.emit({ job: ENDED, previous: RUNNING });
-    mockTold.length = 0;
+    mockShown.length = 0;
     const opened = page(new StateDB());
     opened.mine = [ENDED];
     opened.changed.emit();
     await settled();
-    expect(mockTold).toEqual([]);
+    expect(mockShown).toEqual([]);
   });
 
   it('report jobs that ended while no page was open', async () => {
@@ -66,7 +66,7 @@ describe('Notices', () => {
     opened.mine = [ENDED];
     opened.changed.emit();
     await settled();
-    expect(mockTold).toEqual(['While you were away: “train” has succeeded.']);
+    expect(mockShown).toEqual(['While you were away: “train” has succeeded.']);
   });
 
   it('report a sweep once, after its last trial', async () => {
@@ -88,7 +88,7 @@ describe('Notices', () => {
     jobs.sweep = { name: 'rates', text: '2 of 2.', state: 'running', best: 0, trials: rows };
     end(trial('a', 0));
     await settled();
-    expect(mockTold).toEqual([]);
+    expect(mockShown).toEqual([]);
     jobs.sweep = {
       ...jobs.sweep,
       state: 'ending',
@@ -97,6 +97,6 @@ describe('Notices', () => {
     end(trial('b', 1));
     end(trial('b', 1));
     await settled();
-    expect(mockTold).toEqual(['Sweep “rates” is over. 2 of 2.']);
+    expect(mockShown).toEqual(['Sweep “rates” has ended. 2 of 2.']);
   });
 });

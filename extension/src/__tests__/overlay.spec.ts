@@ -4,18 +4,18 @@ import type { ICurve, ISweep } from '../tokens';
 import { job } from './builders';
 
 function curve(name: string, steps: number[], values: (number | null)[]): ICurve {
-  const told = steps.flatMap((step, i) => {
+  const runs = steps.flatMap((step, i) => {
     const value = values[i] ?? null;
     return value === null ? [] : [{ step, value }];
   });
-  const by = (sign: number) => [...told].sort((a, b) => sign * (a.value - b.value))[0] ?? null;
+  const by = (sign: number) => [...runs].sort((a, b) => sign * (a.value - b.value))[0] ?? null;
   return {
     name,
     steps,
     values,
     after_s: steps,
     attempts: steps.map(() => 1),
-    last: told[told.length - 1] ?? null,
+    last: runs[runs.length - 1] ?? null,
     min: by(1),
     max: by(-1),
     goal: 'min'

@@ -6,7 +6,7 @@ import * as phrases from '../phrases';
  * Functions under test by group of examples: arguments first, the text last. Python passes the same
  * examples.
  */
-const SAYS = {
+const TEXTS = {
   counts: phrases.count,
   gpus: phrases.gpusOfJob,
   durations: phrases.duration,
@@ -25,11 +25,11 @@ const SAYS = {
 
 const GROUPS = examples as unknown as Record<string, unknown[][]>;
 
-describe.each(Object.keys(SAYS))('%s', group => {
+describe.each(Object.keys(TEXTS))('%s', group => {
   it.each(GROUPS[group]!.map(row => [row.slice(0, -1), row[row.length - 1]] as const))(
     '%j returns %j',
     (given, words) => {
-      expect(SAYS[group]!(...given)).toBe(words);
+      expect(TEXTS[group]!(...given)).toBe(words);
     }
   );
 });
@@ -42,7 +42,7 @@ describe('phrases', () => {
 
   it('are tested by each group of examples', () => {
     // Only the pages show GPU states.
-    const known = ['about', 'states', 'ends', 'gpu_states', ...Object.keys(SAYS)];
+    const known = ['about', 'states', 'ends', 'gpu_states', ...Object.keys(TEXTS)];
     expect(
       Object.keys(examples).filter(group => group !== 'default' && !known.includes(group))
     ).toEqual([]);

@@ -6,7 +6,7 @@ const NONE = { retries: '', retryOn: '', ifHanging: '' as const };
 describe('the action for a hanging job', () => {
   it('is the site default if none is selected', () => {
     expect(retriesOf(NONE)).toEqual({});
-    expect(IF_HANGING[0]).toEqual({ value: '', words: 'as the site does' });
+    expect(IF_HANGING[0]).toEqual({ value: '', words: 'site default' });
   });
 
   it('is sent with its command-line value', () => {

@@ -38,17 +38,17 @@ describe('a sweep in the dialog', () => {
     expect([isSwept(array), faultOfSweep(array)]).toEqual([true, null]);
     expect(sweepOf(array).sweep).toMatchObject({ array: '0-31%4', values: {}, trial_hours: 2 });
     expect(faultOfSweep({ ...one('lr', '1'), array: '0-3' })).toBe(
-      'Array: its tasks are told apart by their number alone; leave out the values, or the array.'
+      'Array: its tasks differ only in their number. Remove the values or the array.'
     );
   });
 
   it.each([
-    [one('', '1, 2'), 'Sweep: say which name has the values 1, 2.'],
-    [one('2x', '1'), 'Sweep: “2x” is no name of a value.'],
+    [one('', '1, 2'), 'Sweep: enter a name for the values 1, 2.'],
+    [one('2x', '1'), 'Sweep: “2x” is not a valid name.'],
     [one('lr', ''), 'Sweep: lr has no values yet, for example 0.1, 0.01.'],
     [
       { ...NO_SWEEP, names: [0, 1].map(() => ({ name: 'lr', values: '1' })) },
-      'Sweep: lr is there twice; put its values on one line.'
+      'Sweep: lr is listed twice. Put its values on one line.'
     ],
     [{ ...one('lr', '1'), trials: '1.5' }, 'Trials: a whole number above 0, or empty.'],
     [{ ...one('lr', '1'), gpuHours: '-1' }, 'GPU-hours: a number above 0, or empty.']

@@ -52,19 +52,17 @@ describe('trials of a sweep', () => {
 
   it('are counted before they are stopped', () => {
     expect(stopWords(sweep([row({}), row({ state: 'done' })]))).toBe(
-      'No further trial begins, and 1 trial under way ends: what it saved and reported stays.'
+      'No further trial starts, and 1 trial under way ends. Saved files and reported metrics stay.'
     );
-    expect(stopWords(sweep([row({}), row({})]))).toContain(
-      '2 trials under way end: what they saved'
-    );
-    expect(stopWords(sweep([row({ state: 'done' })]))).toBe('No further trial begins.');
+    expect(stopWords(sweep([row({}), row({})]))).toContain('2 trials under way end. Saved files');
+    expect(stopWords(sweep([row({ state: 'done' })]))).toBe('No further trial starts.');
   });
 
   it('are numbered as tasks in an array', () => {
     const task = row({ number: 2, parameters: { array_task_id: 7 } });
     const array = sweep([task], true);
     expect([numberOf(array, task), trialWords(array, task)]).toEqual(['7', '']);
-    expect(stopWords(array)).toContain('No further task begins, and 1 task under way ends');
+    expect(stopWords(array)).toContain('No further task starts, and 1 task under way ends');
     const trial = { sweep: 's', name: 'folds', trial: 2, array: true };
     expect(entries([job({ id: 'a', trial })])).toMatchObject([{ name: 'folds', array: true }]);
   });

@@ -1,9 +1,9 @@
-// Made from the table of operations by docs/generate.py: do not edit.
+// Generated from the table of operations by docs/generate.py: do not edit.
 
 /**
- * One input: its bounds are those of the service; null is none. `names` are written with commas
- * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`;
- * what is `erasable` may be emptied.
+ * Input field with the bounds of the service; null is no bound. `names` are separated by commas,
+ * and shown as `empty` if there are none. A `duration` is in seconds and written as `90m`. An
+ * `erasable` field may be emptied.
  */
 export interface IActionField {
   readonly name: string;
@@ -18,8 +18,8 @@ export interface IActionField {
 }
 
 /**
- * What may change later of a job: what sentences call it, what its number counts, the number of a
- * reason that has a value with which the job would start now, and the button for that.
+ * Changeable option of a job: its noun in messages, the unit of its number, the number in a reason
+ * with which the job would start now, and the button for it.
  */
 export interface IChangeable {
   readonly name: string;
@@ -30,8 +30,8 @@ export interface IChangeable {
 }
 
 /**
- * An action whose fields are filled in before. `done` is what is said afterwards, with `{name}` and
- * other keys of the job; `ended`: it is there for jobs that have ended, too.
+ * Action with fields to fill in. `done` is the message afterwards, with `{name}` and other keys of
+ * the job. `ended`: it is also available for ended jobs.
  */
 export interface IFilledAction {
   readonly name: string;
@@ -55,7 +55,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
       {
         "name": "priority",
         "title": "Priority",
-        "help": "Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.",
+        "help": "Priority among the jobs of its project, 0 to 1000. Higher ones start first and may pause lower ones that are preemptible; other projects are not affected. The owner, leads of the project and administrators may set it.",
         "kind": "whole",
         "least": 0,
         "most": 1000,
@@ -66,7 +66,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
       {
         "name": "workers",
         "title": "Workers",
-        "help": "Workers from now on.",
+        "help": "New number of workers.",
         "kind": "whole",
         "least": 1,
         "most": 4096,
@@ -88,7 +88,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
       {
         "name": "time_limit_s",
         "title": "Time limit",
-        "help": "It is ended after so long: 90m, 2h, 3d, or seconds.",
+        "help": "Time limit of an attempt: 90m, 2h, 3d, or seconds.",
         "kind": "duration",
         "least": 1,
         "most": 31622400,
@@ -99,7 +99,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
       {
         "name": "project",
         "title": "Project",
-        "help": "Whose quota it runs on.",
+        "help": "Project whose quota it uses.",
         "kind": "text",
         "least": null,
         "most": null,
@@ -110,7 +110,7 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
       {
         "name": "gpu_models",
         "title": "GPU models",
-        "help": "GPU models it accepts, best first, with commas between them; or any.",
+        "help": "Accepted GPU models, best first, separated by commas; or any.",
         "kind": "names",
         "least": null,
         "most": null,
@@ -124,13 +124,13 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
     "name": "rename",
     "label": "Rename",
     "summary": "Rename a job",
-    "done": "Its name is {name} now.",
+    "done": "The new name is {name}.",
     "ended": true,
     "fields": [
       {
         "name": "name",
         "title": "Name",
-        "help": "What lists, pages and messages call it.",
+        "help": "New name in lists, pages and messages.",
         "kind": "text",
         "least": null,
         "most": null,
@@ -207,7 +207,7 @@ export const CHANGEABLE: readonly IChangeable[] = [
   }
 ];
 
-/** What may be done to a job: its verb in a terminal, and the options of its fields. */
+/** Actions on a job: the command in a terminal, and the options of the fields. */
 export const JOB_VERBS = {
   "pause": {
     "words": "pause",
@@ -269,7 +269,7 @@ export const JOB_VERBS = {
   }
 } as const;
 
-/** What may be done about belonging to a project: where, and its verb in a terminal. */
+/** Actions on access requests: the path, and the command in a terminal. */
 export const ACCESS = {
   "ask_access": {
     "path": "/access/ask",

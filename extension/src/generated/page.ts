@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what the bench does, and what becomes of it */
+        /** Return the state of the bench and what happens next */
         get: operations["bench"];
         put?: never;
         post?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give the GPUs of the bench back */
+        /** Release the GPUs of the bench */
         post: operations["bench/give-back"];
         delete?: never;
         options?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keep an idle bench for a while */
+        /** Keep an idle bench for some time */
         post: operations["bench/keep"];
         delete?: never;
         options?: never;
@@ -64,7 +64,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say where the example notebook is */
+        /** Return the path of the example notebook */
         post: operations["example"];
         delete?: never;
         options?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what would be sent and why */
+        /** Return what would be sent, and why */
         post: operations["prepare"];
         delete?: never;
         options?: never;
@@ -96,7 +96,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say where the results of a job are */
+        /** Return where the results of a job are */
         get: operations["result"];
         put?: never;
         post?: never;
@@ -115,7 +115,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send it */
+        /** Send a job */
         post: operations["send"];
         delete?: never;
         options?: never;
@@ -130,7 +130,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Say what a job was sent with */
+        /** Return the submission of a job */
         get: operations["sent"];
         put?: never;
         post?: never;
@@ -144,15 +144,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * AskedBack
-         * @description Request of an administrator to release a bench. It stops nothing.
-         */
-        AskedBack: {
-            at: string;
-            by: string;
-            reason: string;
-        };
         /**
          * AwaitedJob
          * @description Job or array that another job runs after; ``outcome`` is how it ended, null before.
@@ -340,6 +331,39 @@ export interface components {
             text: string;
         };
         /**
+         * DialogSweep
+         * @description Sweep requested in the dialog: its values and its limits, as users type them.
+         *
+         *     Attributes:
+         *         array: Task numbers as for ``--array``, ``0-31%4``. Then it is an array, and no other field
+         *             is used.
+         *         goal: Null to derive it from the name of the metric.
+         *         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
+         *         trial_hours: Duration of a trial in hours; only used for the predicted cost.
+         */
+        DialogSweep: {
+            /** @default null */
+            array: string | null;
+            /** @default 4 */
+            at_once: number;
+            /** @default null */
+            goal: ("maximize" | "minimize") | null;
+            /** @default null */
+            gpu_hours: number | null;
+            /** @default null */
+            metric: string | null;
+            /** @default null */
+            stop_early: string | null;
+            /** @default null */
+            trial_hours: number | null;
+            /** @default null */
+            trials: number | null;
+            /** @default {} */
+            values: {
+                [key: string]: string;
+            };
+        };
+        /**
          * EndCause
          * @description Cause of an attempt's end, as named by ``--retry-on`` and ``benchpool.yaml``.
          * @enum {unknown}
@@ -452,12 +476,18 @@ export interface components {
          * HeldBuild
          * @description Build GPUs held by one notebook server. The default server's name is empty.
          *
-         *     ``asked_back`` is an administrator's request to release them, null for none.
+         *     ``reclaim_request`` is an administrator's request to release them, null for none.
          */
         HeldBuild: {
-            /** @default null */
-            asked_back: components["schemas"]["AskedBack"] | null;
+            /**
+             * @deprecated
+             * @description Use `reclaim_request`.
+             * @default null
+             */
+            asked_back: components["schemas"]["ReclaimRequest"] | null;
             gpus: string[];
+            /** @default null */
+            reclaim_request: components["schemas"]["ReclaimRequest"] | null;
             server: string;
         };
         /**
@@ -774,16 +804,22 @@ export interface components {
          * Progress
          * @description Last progress report of a job; ``fraction`` is between 0 and 1.
          *
-         *     ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
-         *     unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
-         *     null where unknown.
+         *     ``previous_progress`` is the progress of an earlier attempt that this attempt has not reached
+         *     again: unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this
+         *     attempt, null where unknown.
          */
         Progress: {
             /** @default null */
             ends: string | null;
-            /** @default null */
+            /**
+             * @deprecated
+             * @description Use `previous_progress`.
+             * @default null
+             */
             fell_from: number | null;
             fraction: number | null;
+            /** @default null */
+            previous_progress: number | null;
             text: string | null;
             updated: string;
         };
@@ -795,14 +831,18 @@ export interface components {
          *     its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
          *     the project above, null at the top.
          *
-         *     ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
-         *     those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
-         *     budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
+         *     ``reclaimed_gpus`` counts over-quota GPUs that were reclaimed in the last week from its jobs
+         *     and those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a
+         *     monthly budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
-            /** @default 0 */
+            /**
+             * @deprecated
+             * @description Use `reclaimed_gpus`.
+             * @default 0
+             */
             gave_back: number;
             /** @default null */
             gpu_hours: components["schemas"]["GpuHours"] | null;
@@ -815,6 +855,8 @@ export interface components {
             /** @default 0 */
             pauses: number;
             quota: number | null;
+            /** @default 0 */
+            reclaimed_gpus: number;
             /** @default [] */
             reserved: components["schemas"]["ReservedGpus"][];
             waiting: number;
@@ -848,6 +890,15 @@ export interface components {
             };
             remedy: string;
             text: string;
+        };
+        /**
+         * ReclaimRequest
+         * @description Request of an administrator to release a bench. It stops nothing.
+         */
+        ReclaimRequest: {
+            at: string;
+            by: string;
+            reason: string;
         };
         /**
          * Refusal
@@ -911,12 +962,12 @@ export interface components {
          */
         SendRequest: {
             /**
-             * @description Jobs, or whole arrays, that must have succeeded before it joins the queue.
+             * @description Jobs or whole arrays that must have succeeded before it joins the queue.
              * @default []
              */
             after: string[];
             /**
-             * @description It joins the queue when those have ended, however they ended.
+             * @description It joins the queue when those jobs have ended, with any outcome.
              * @default false
              */
             after_any: boolean;
@@ -930,7 +981,7 @@ export interface components {
              */
             cpus: number;
             /**
-             * @description When it should have ended: told whether that will be so; its turn stays as it is.
+             * @description Deadline. benchpool reports whether it will be met; the order of jobs stays.
              * @default null
              */
             deadline: string | null;
@@ -941,7 +992,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description GPU models it accepts, best first; empty accepts all.
+             * @description Accepted GPU models, best first; empty accepts all.
              * @default []
              */
             gpu_models: string[];
@@ -951,7 +1002,7 @@ export interface components {
              */
             gpus: number;
             /**
-             * @description What is done when it shows no sign of life for long: tell, requeue or nothing.
+             * @description Action when it shows no activity for long: `tell`, `requeue` or `nothing`.
              * @default null
              */
             if_hanging: components["schemas"]["IfHanging"] | null;
@@ -973,7 +1024,7 @@ export interface components {
             /** @default {} */
             metadata: Record<string, never>;
             /**
-             * @description It may run with so few workers; those above come and go.
+             * @description Smallest number of workers to run with.
              * @default null
              */
             min_workers: number | null;
@@ -987,17 +1038,17 @@ export interface components {
             /** @default false */
             pickle: boolean;
             /**
-             * @description Whether it may be paused for others; if not it must fit the quota.
+             * @description Whether it may be paused for others; if not, it must fit the quota.
              * @default true
              */
             preemptible: boolean;
             /**
-             * @description All workers in one domain of this level, where that can be had.
+             * @description All workers in one domain of this level, where possible.
              * @default null
              */
             preferred_level: string | null;
             /**
-             * @description Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.
+             * @description Priority among the jobs of its project, 0 to 1000. Higher ones start first and may pause lower ones that are preemptible; other projects are not affected. The owner, leads of the project and administrators may set it.
              * @default 50
              */
             priority: number;
@@ -1009,38 +1060,38 @@ export interface components {
              */
             required_level: string | null;
             /**
-             * @description Tried again so often after failures of each cause; 0 is never.
+             * @description Maximum number of retries after failures of each cause; 0 for none.
              * @default null
              */
             retries: number | null;
             /**
-             * @description A cause after which it is tried again, and no other.
+             * @description Cause of failure that is retried, and no other.
              * @default []
              */
             retry_on: components["schemas"]["EndCause"][];
             /** @default null */
             send: string[] | null;
             /**
-             * @description Each worker on a node of its own.
+             * @description Each worker on a node of its own where possible.
              * @default false
              */
             spread: boolean;
             /** @default null */
-            sweep: components["schemas"]["SweepWish"] | null;
+            sweep: components["schemas"]["DialogSweep"] | null;
             /**
-             * @description A short label to find it by; up to 16.
+             * @description Short label to find the job by; at most 16.
              * @default []
              */
             tags: string[];
             /** @default null */
             ticked: string[] | null;
             /**
-             * @description It is ended after so long.
+             * @description Time limit of an attempt.
              * @default null
              */
             time_limit_s: number | null;
             /**
-             * @description Workers, started together.
+             * @description Number of workers, started together.
              * @default 1
              */
             workers: number;
@@ -1105,39 +1156,6 @@ export interface components {
             trials: number;
         };
         /**
-         * SweepWish
-         * @description Sweep requested in the dialog: its values and its limits, as users type them.
-         *
-         *     Attributes:
-         *         array: Task numbers as for ``--array``, ``0-31%4``. Then it is an array, and no other field
-         *             is used.
-         *         goal: Null to derive it from the name of the metric.
-         *         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
-         *         trial_hours: Duration of a trial in hours; only used for the predicted cost.
-         */
-        SweepWish: {
-            /** @default null */
-            array: string | null;
-            /** @default 4 */
-            at_once: number;
-            /** @default null */
-            goal: ("maximize" | "minimize") | null;
-            /** @default null */
-            gpu_hours: number | null;
-            /** @default null */
-            metric: string | null;
-            /** @default null */
-            stop_early: string | null;
-            /** @default null */
-            trial_hours: number | null;
-            /** @default null */
-            trials: number | null;
-            /** @default {} */
-            values: {
-                [key: string]: string;
-            };
-        };
-        /**
          * TrackerLink
          * @description Link to a run in a tracker; ``text`` names tracker and host.
          */
@@ -1164,7 +1182,6 @@ export interface components {
     headers: never;
     pathItems: never;
 }
-export type AskedBack = components['schemas']['AskedBack'];
 export type AwaitedJob = components['schemas']['AwaitedJob'];
 export type BenchAct = components['schemas']['BenchAct'];
 export type BenchCommand = components['schemas']['BenchCommand'];
@@ -1177,6 +1194,7 @@ export type Checkpoint = components['schemas']['Checkpoint'];
 export type Container = components['schemas']['Container'];
 export type DeadlineOutlook = components['schemas']['DeadlineOutlook'];
 export type DeadlineStanding = components['schemas']['DeadlineStanding'];
+export type DialogSweep = components['schemas']['DialogSweep'];
 export type EndCause = components['schemas']['EndCause'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
@@ -1206,6 +1224,7 @@ export type Progress = components['schemas']['Progress'];
 export type ProjectQuota = components['schemas']['ProjectQuota'];
 export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
+export type ReclaimRequest = components['schemas']['ReclaimRequest'];
 export type Refusal = components['schemas']['Refusal'];
 export type ReservedGpus = components['schemas']['ReservedGpus'];
 export type ResultFiles = components['schemas']['ResultFiles'];
@@ -1215,7 +1234,6 @@ export type SentCell = components['schemas']['SentCell'];
 export type SentJob = components['schemas']['SentJob'];
 export type State = components['schemas']['State'];
 export type SweepPreview = components['schemas']['SweepPreview'];
-export type SweepWish = components['schemas']['SweepWish'];
 export type TrackerLink = components['schemas']['TrackerLink'];
 export type TrialPlace = components['schemas']['TrialPlace'];
 export type $defs = Record<string, never>;
@@ -1229,7 +1247,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Say what the bench does, and what becomes of it */
+            /** @description Return the state of the bench and what happens next */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1258,7 +1276,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Give the GPUs of the bench back */
+            /** @description Release the GPUs of the bench */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1287,7 +1305,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Keep an idle bench for a while */
+            /** @description Keep an idle bench for some time */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1316,7 +1334,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Say where the example notebook is */
+            /** @description Return the path of the example notebook */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1349,7 +1367,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Say what would be sent and why */
+            /** @description Return what would be sent, and why */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1380,7 +1398,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Say where the results of a job are */
+            /** @description Return where the results of a job are */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1413,7 +1431,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Send it */
+            /** @description Send a job */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1444,7 +1462,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Say what a job was sent with */
+            /** @description Return the submission of a job */
             200: {
                 headers: {
                     [name: string]: unknown;

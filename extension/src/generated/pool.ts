@@ -693,7 +693,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read bytes of results that were sent because no folder could take them, as tar */
+        /** Read bytes of packed results that could not be written to a folder (tar) */
         get: operations["results"];
         put?: never;
         post?: never;
@@ -1603,7 +1603,7 @@ export interface components {
          * @description Access request of the caller for a project.
          */
         AccessAsk: {
-            /** @description Which one. */
+            /** @description Name of the project. */
             project: string;
             /** @default null */
             reason: string | null;
@@ -1613,11 +1613,11 @@ export interface components {
          * @description Decision on a user's membership in a project: add, remove or decline.
          */
         AccessDecision: {
-            /** @description Which one. */
+            /** @description Name of the project. */
             project: string;
             /** @default null */
             reason: string | null;
-            /** @description Who. */
+            /** @description Name of the user. */
             user: string;
         };
         /**
@@ -1651,26 +1651,17 @@ export interface components {
          */
         AdoptionRequest: {
             /**
-             * @description End it instead of taking it in.
+             * @description End it instead of adopting it.
              * @default false
              */
             end: boolean;
             /**
-             * @description Let new work begin again after the database was lost or damaged.
+             * @description Allow new work again after the database was lost or damaged.
              * @default false
              */
             go_on: boolean;
             /** @default null */
             id: string | null;
-        };
-        /**
-         * AskedBack
-         * @description Request of an administrator to release a bench. It stops nothing.
-         */
-        AskedBack: {
-            at: string;
-            by: string;
-            reason: string;
         };
         /**
          * Attempt
@@ -1900,7 +1891,7 @@ export interface components {
          * @description Body of ``ask_back``: the reason, which is shown to the owner.
          */
         BenchWanted: {
-            /** @description Why, for its owner to read. */
+            /** @description Reason, shown to its owner. */
             reason: string;
         };
         /**
@@ -2299,12 +2290,18 @@ export interface components {
          * HeldBuild
          * @description Build GPUs held by one notebook server. The default server's name is empty.
          *
-         *     ``asked_back`` is an administrator's request to release them, null for none.
+         *     ``reclaim_request`` is an administrator's request to release them, null for none.
          */
         HeldBuild: {
-            /** @default null */
-            asked_back: components["schemas"]["AskedBack"] | null;
+            /**
+             * @deprecated
+             * @description Use `reclaim_request`.
+             * @default null
+             */
+            asked_back: components["schemas"]["ReclaimRequest"] | null;
             gpus: string[];
+            /** @default null */
+            reclaim_request: components["schemas"]["ReclaimRequest"] | null;
             server: string;
         };
         /**
@@ -2688,7 +2685,7 @@ export interface components {
          * @description Body of ``rename``: the new name of a job. Ended jobs can be renamed, too.
          */
         JobRename: {
-            /** @description What lists, pages and messages call it. */
+            /** @description New name in lists, pages and messages. */
             name: string;
         };
         /**
@@ -2703,12 +2700,12 @@ export interface components {
          */
         JobSubmission: {
             /**
-             * @description Jobs, or whole arrays, that must have succeeded before it joins the queue.
+             * @description Jobs or whole arrays that must have succeeded before it joins the queue.
              * @default []
              */
             after: string[];
             /**
-             * @description It joins the queue when those have ended, however they ended.
+             * @description It joins the queue when those jobs have ended, with any outcome.
              * @default false
              */
             after_any: boolean;
@@ -2718,7 +2715,7 @@ export interface components {
              */
             cpus: number;
             /**
-             * @description When it should have ended: told whether that will be so; its turn stays as it is.
+             * @description Deadline. benchpool reports whether it will be met; the order of jobs stays.
              * @default null
              */
             deadline: string | null;
@@ -2730,7 +2727,7 @@ export interface components {
             /** @default [] */
             files: components["schemas"]["SnapshotFile"][];
             /**
-             * @description GPU models it accepts, best first; empty accepts all.
+             * @description Accepted GPU models, best first; empty accepts all.
              * @default []
              */
             gpu_models: string[];
@@ -2740,7 +2737,7 @@ export interface components {
              */
             gpus: number;
             /**
-             * @description What is done when it shows no sign of life for long: tell, requeue or nothing.
+             * @description Action when it shows no activity for long: `tell`, `requeue` or `nothing`.
              * @default null
              */
             if_hanging: components["schemas"]["IfHanging"] | null;
@@ -2756,7 +2753,7 @@ export interface components {
              */
             memory_gib: number;
             /**
-             * @description It may run with so few workers; those above come and go.
+             * @description Smallest number of workers to run with.
              * @default null
              */
             min_workers: number | null;
@@ -2769,17 +2766,17 @@ export interface components {
                 [key: string]: boolean | number | string | (boolean | number | string | null)[] | null;
             };
             /**
-             * @description Whether it may be paused for others; if not it must fit the quota.
+             * @description Whether it may be paused for others; if not, it must fit the quota.
              * @default true
              */
             preemptible: boolean;
             /**
-             * @description All workers in one domain of this level, where that can be had.
+             * @description All workers in one domain of this level, where possible.
              * @default null
              */
             preferred_level: string | null;
             /**
-             * @description Its turn among the jobs of its project, 0 to 1000: a higher one starts first, and may pause lower ones that can be paused; other projects are not touched. Its owner, leads of the project and administrators may set it.
+             * @description Priority among the jobs of its project, 0 to 1000. Higher ones start first and may pause lower ones that are preemptible; other projects are not affected. The owner, leads of the project and administrators may set it.
              * @default 50
              */
             priority: number;
@@ -2791,34 +2788,34 @@ export interface components {
              */
             required_level: string | null;
             /**
-             * @description Tried again so often after failures of each cause; 0 is never.
+             * @description Maximum number of retries after failures of each cause; 0 for none.
              * @default null
              */
             retries: number | null;
             /**
-             * @description A cause after which it is tried again, and no other.
+             * @description Cause of failure that is retried, and no other.
              * @default []
              */
             retry_on: components["schemas"]["EndCause"][];
             /** @default null */
             source: components["schemas"]["Source"] | null;
             /**
-             * @description Each worker on a node of its own.
+             * @description Each worker on a node of its own where possible.
              * @default false
              */
             spread: boolean;
             /**
-             * @description A short label to find it by; up to 16.
+             * @description Short label to find the job by; at most 16.
              * @default []
              */
             tags: string[];
             /**
-             * @description It is ended after so long.
+             * @description Time limit of an attempt.
              * @default null
              */
             time_limit_s: number | null;
             /**
-             * @description Workers, started together.
+             * @description Number of workers, started together.
              * @default 1
              */
             workers: number;
@@ -2888,8 +2885,12 @@ export interface components {
          *     numbers of the device files of other GPUs, which the server must not open.
          */
         Lease: {
-            /** @default null */
-            asked_back: components["schemas"]["AskedBack"] | null;
+            /**
+             * @deprecated
+             * @description Use `reclaim_request`.
+             * @default null
+             */
+            asked_back: components["schemas"]["ReclaimRequest"] | null;
             /** @default [] */
             denied_devices: [
                 number,
@@ -2899,6 +2900,8 @@ export interface components {
             id: string;
             /** @default null */
             last_active: string | null;
+            /** @default null */
+            reclaim_request: components["schemas"]["ReclaimRequest"] | null;
             server: string;
             since: string;
             spawn: string;
@@ -3037,7 +3040,7 @@ export interface components {
             address: string;
             outcome: components["schemas"]["AuditOutcome"];
             user: string;
-            /** @description How: link, password, or another. */
+            /** @description Login method, such as link or password. */
             way: string;
         };
         /**
@@ -3098,7 +3101,7 @@ export interface components {
          */
         NodeNote: {
             /**
-             * @description What people should know of it; empty for nothing.
+             * @description Note for users; an empty text removes it.
              * @default
              */
             text: string;
@@ -3109,7 +3112,7 @@ export interface components {
          */
         NodeOpened: {
             /**
-             * @description Why, for the audit trail.
+             * @description Reason, for the audit trail.
              * @default
              */
             reason: string;
@@ -3119,7 +3122,7 @@ export interface components {
          * @description Body of ``drain_node``: the reason.
          */
         NodeReason: {
-            /** @description Why, in a few words that waiting people read. */
+            /** @description Short reason, shown to waiting users. */
             reason: string;
         };
         /**
@@ -3129,15 +3132,15 @@ export interface components {
         NodeReport: {
             /** @default [] */
             gpus: components["schemas"]["ReportedGpu"][];
-            /** @description Its number; the same once more changes nothing. */
+            /** @description Number of the report; a repeat changes nothing. */
             look: number;
             /**
-             * @description Every pod that has a cgroup there, by uid.
+             * @description Uid of every pod that has a cgroup on the node.
              * @default []
              */
             pods: string[];
             /**
-             * @description What cannot be measured there, as a sentence.
+             * @description What cannot be measured on the node, in a sentence.
              * @default
              */
             problem: string;
@@ -3149,7 +3152,7 @@ export interface components {
          * @description Answer of ``report_node``.
          */
         NodeReportTaken: {
-            /** @description The next one is wanted after so many seconds. */
+            /** @description Seconds until the next report is due. */
             every_s: number;
         };
         /**
@@ -3170,12 +3173,12 @@ export interface components {
         NodeWindow: {
             /**
              * Format: date-time
-             * @description When it begins.
+             * @description Start of the window.
              */
             begins: string;
-            /** @description How long, in seconds. */
+            /** @description Length, in seconds. */
             lasts_s: number;
-            /** @description Why, in a few words that waiting people read. */
+            /** @description Short reason, shown to waiting users. */
             reason: string;
         };
         /**
@@ -3521,16 +3524,22 @@ export interface components {
          * Progress
          * @description Last progress report of a job; ``fraction`` is between 0 and 1.
          *
-         *     ``fell_from`` is the progress of an earlier attempt that this attempt has not reached again:
-         *     unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this attempt,
-         *     null where unknown.
+         *     ``previous_progress`` is the progress of an earlier attempt that this attempt has not reached
+         *     again: unsaved work is repeated. ``ends`` is when a running job reaches 1 at the pace of this
+         *     attempt, null where unknown.
          */
         Progress: {
             /** @default null */
             ends: string | null;
-            /** @default null */
+            /**
+             * @deprecated
+             * @description Use `previous_progress`.
+             * @default null
+             */
             fell_from: number | null;
             fraction: number | null;
+            /** @default null */
+            previous_progress: number | null;
             text: string | null;
             updated: string;
         };
@@ -3559,14 +3568,18 @@ export interface components {
          *     its parent's guarantee beyond the quotas of all children. It is null for no limit. ``parent`` is
          *     the project above, null at the top.
          *
-         *     ``gave_back`` counts over-quota GPUs that were reclaimed in the last week from its jobs and
-         *     those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a monthly
-         *     budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
+         *     ``reclaimed_gpus`` counts over-quota GPUs that were reclaimed in the last week from its jobs
+         *     and those of the projects below it, in ``pauses`` pauses. ``gpu_hours`` is null without a
+         *     monthly budget. ``reserved`` is the part of ``quota`` and ``limit`` that is limited in time.
          */
         ProjectQuota: {
             allocated: number;
             fair_share: number;
-            /** @default 0 */
+            /**
+             * @deprecated
+             * @description Use `reclaimed_gpus`.
+             * @default 0
+             */
             gave_back: number;
             /** @default null */
             gpu_hours: components["schemas"]["GpuHours"] | null;
@@ -3579,6 +3592,8 @@ export interface components {
             /** @default 0 */
             pauses: number;
             quota: number | null;
+            /** @default 0 */
+            reclaimed_gpus: number;
             /** @default [] */
             reserved: components["schemas"]["ReservedGpus"][];
             waiting: number;
@@ -3649,6 +3664,15 @@ export interface components {
             text: string;
         };
         /**
+         * ReclaimRequest
+         * @description Request of an administrator to release a bench. It stops nothing.
+         */
+        ReclaimRequest: {
+            at: string;
+            by: string;
+            reason: string;
+        };
+        /**
          * ReplayFigures
          * @description Results of a replay in a pool; the keys are those of ``benchpool replay``.
          *
@@ -3685,21 +3709,21 @@ export interface components {
             /** @default null */
             memory_used_gib: number | null;
             /**
-             * @description The GPU that it is a slice of.
+             * @description GPU that it is a slice of.
              * @default
              */
             parent: string;
             /**
-             * @description Who has it by the kubelet; several where it is shared.
+             * @description Pods that hold it; several where it is shared.
              * @default []
              */
             pods: components["schemas"]["ReportedPod"][];
             /** @default null */
             power_w: number | null;
-            /** @description What the kubelet counts it as. */
+            /** @description Its resource name in the kubelet. */
             resource: string;
             /**
-             * @description The kubelet counts it as several, so that it is nobody's alone.
+             * @description The kubelet counts it as several, so that pods can share it.
              * @default false
              */
             shared: boolean;
@@ -3733,11 +3757,11 @@ export interface components {
             memory_gib: number | null;
             /** @default null */
             memory_peak_gib: number | null;
-            /** @description Its uid. */
+            /** @description Uid of the pod. */
             pod: string;
             /** @default null */
             read_bytes: number | null;
-            /** @description Seconds that it stands for, until the report. */
+            /** @description Length of the interval until the report, in seconds. */
             span_s: number;
             /** @default null */
             written_bytes: number | null;
@@ -3975,33 +3999,33 @@ export interface components {
             /** @default null */
             group: string | null;
             /**
-             * @description With 0 replicas at least: it sleeps after so long unasked.
+             * @description With a minimum of 0: idle time before the service sleeps.
              * @default 900
              */
             idle_s: number;
             /**
-             * @description Requests that one replica answers at a time.
+             * @description Concurrent requests of one replica.
              * @default 8
              */
             in_flight: number;
             /**
-             * @description The program is asked for whole paths, with its address's first.
+             * @description Requests keep the whole path, with that of the service's address.
              * @default false
              */
             keep_prefix: boolean;
             /**
-             * @description Replicas at most, by the requests in flight.
+             * @description Maximum number of replicas under load.
              * @default 1
              */
             max_replicas: number;
             /**
-             * @description Replicas at least; with 0 it sleeps when idle.
+             * @description Minimum number of replicas; 0 lets it sleep when idle.
              * @default 1
              */
             min_replicas: number;
             name: string;
             /**
-             * @description The one on which the program listens; a free one without it.
+             * @description Port on which the program listens; by default a free one.
              * @default null
              */
             port: number | null;
@@ -4092,7 +4116,7 @@ export interface components {
             number: number;
             /** @default null */
             rows: number | null;
-            /** @description The shell, as it was opened. */
+            /** @description Id of the open shell. */
             shell: string;
         };
         /**
@@ -4107,7 +4131,7 @@ export interface components {
             /** @default xterm */
             term: string;
             /**
-             * @description In which worker.
+             * @description Worker of the shell.
              * @default 0
              */
             worker: number;
@@ -4350,7 +4374,7 @@ export interface components {
          */
         SweepStop: {
             /**
-             * @description Trials under way go on to their end; only no further one begins.
+             * @description Let running trials finish; no further trials begin.
              * @default false
              */
             let_finish: boolean;
@@ -4679,7 +4703,6 @@ export type AccessDecision = components['schemas']['AccessDecision'];
 export type AccessRequest = components['schemas']['AccessRequest'];
 export type ActionReason = components['schemas']['ActionReason'];
 export type AdoptionRequest = components['schemas']['AdoptionRequest'];
-export type AskedBack = components['schemas']['AskedBack'];
 export type Attempt = components['schemas']['Attempt'];
 export type AuditCheck = components['schemas']['AuditCheck'];
 export type AuditOutcome = components['schemas']['AuditOutcome'];
@@ -4788,6 +4811,7 @@ export type ProjectWaits = components['schemas']['ProjectWaits'];
 export type ProjectWhatIf = components['schemas']['ProjectWhatIf'];
 export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
+export type ReclaimRequest = components['schemas']['ReclaimRequest'];
 export type ReplayFigures = components['schemas']['ReplayFigures'];
 export type ReportedGpu = components['schemas']['ReportedGpu'];
 export type ReportedPod = components['schemas']['ReportedPod'];
@@ -5067,7 +5091,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Written. */
+            /** @description Recorded. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5227,7 +5251,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Given back, or gone already. */
+            /** @description Released, or already gone. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5544,7 +5568,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A repeat by key: the first job. */
+            /** @description Repeated key: the first job. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5603,7 +5627,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A repeat by key: the first job. */
+            /** @description Repeated key: the first job. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6012,7 +6036,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is open. */
+            /** @description The shell is open. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6181,7 +6205,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Held. */
+            /** @description The GPUs are held. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6227,7 +6251,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Held. */
+            /** @description The GPUs are held. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6236,7 +6260,7 @@ export interface operations {
                     "application/json": components["schemas"]["LineAnswer"];
                 };
             };
-            /** @description In line; asking again keeps the place. */
+            /** @description Queued. A repeat keeps the position. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6259,7 +6283,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Given back, or gone already. */
+            /** @description Released, or already gone. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6307,7 +6331,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is on its way. */
+            /** @description Parking has begun. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6330,7 +6354,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is on its way. */
+            /** @description The return has begun. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6647,7 +6671,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Kept. */
+            /** @description Stored. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6879,7 +6903,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is in force, or is that of the same key. */
+            /** @description In force. A repeated key returns the first schedule. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7045,7 +7069,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is kept: its replicas begin, or it is as it was asked for already. */
+            /** @description Created or replaced, or already as requested. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7263,7 +7287,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It has begun, or is that of the same key. */
+            /** @description Begun. A repeated key returns the first sweep. */
             201: {
                 headers: {
                     [name: string]: unknown;

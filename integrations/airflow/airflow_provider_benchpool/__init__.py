@@ -12,7 +12,7 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-benchpool",
         "name": "benchpool",
-        "description": "Jobs of a benchpool as tasks.",
+        "description": "Run jobs of a benchpool as tasks.",
         "versions": [__version__],
         "connection-types": [
             {
@@ -24,7 +24,7 @@ def get_provider_info() -> dict[str, Any]:
                     "relabeling": {"host": "Address", "password": "Token"},
                     "placeholders": {
                         "host": "https://hub.example.org/services/benchpool",
-                        "password": "a token of the Hub",
+                        "password": "token of the Hub",
                     },
                 },
             }

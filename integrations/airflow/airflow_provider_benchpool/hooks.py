@@ -48,7 +48,7 @@ class BenchpoolHook(BaseHook):  # type: ignore[misc]
         """Return whether the pool answers, and the user name or the error in a sentence."""
         try:
             with self.get_conn() as pool:
-                return True, f"The pool answers to {pool.quota().user}."
+                return True, f"Connected to the pool as {pool.quota().user}."
         except BenchpoolError as failed:
             return False, failed.message
 

@@ -113,7 +113,7 @@ class BenchpoolJobOperator(BaseOperator):  # type: ignore[misc]
         if self._job is None:
             return
         with self.hook.get_conn() as pool:
-            if steps.cancel(pool, self._job, "Its task in Airflow was ended."):
+            if steps.cancel(pool, self._job, "Its task in Airflow was stopped."):
                 self.log.info("%s: cancelled", self._job[:8])
 
     def step_of(self, ti: Any) -> steps.WorkflowStep:

@@ -64,7 +64,7 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
         """End the job of a task that was marked failed or succeeded, or was cleared."""
         if self.cancels:
             async with await BenchpoolHook(self.benchpool_conn_id).async_client() as pool:
-                await pool.cancel(self.job, "Its task in Airflow was ended.")
+                await pool.cancel(self.job, "Its task in Airflow was stopped.")
 
     async def _ended(self) -> str:
         while True:
@@ -72,7 +72,7 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
                 async with await BenchpoolHook(self.benchpool_conn_id).async_client() as pool:
                     return (await pool.wait(self.job)).state.value
             except Unavailable as away:
-                self.log.warning("%s Trying again.", away.message)
+                self.log.warning("%s Retrying.", away.message)
                 await asyncio.sleep(AGAIN_S)
             except NotFound as gone:
-                raise NotFound(f"Job {self.job[:8]} is not there any more.") from gone
+                raise NotFound(f"Job {self.job[:8]} no longer exists.") from gone

@@ -128,7 +128,7 @@ class _LogOfTheJob(PipesMessageReader):  # type: ignore[misc]
 
     def no_messages_debug_text(self) -> str:
         """Return where messages are expected."""
-        return "Messages were looked for in the log of the job."
+        return "Messages were expected in the log of the job."
 
 
 def _ended(
@@ -145,7 +145,7 @@ def _ended(
         log.end()
         return pool.wait(job.id)
     except BaseException:
-        steps.cancel(pool, job.id, "Its step in Dagster was ended.")
+        steps.cancel(pool, job.id, "Its step in Dagster was stopped.")
         raise
 
 

@@ -88,12 +88,12 @@ def _ended(pool: Client, job: Job) -> Job:
                 log.info("%s waits: %s", job.id[:8], each.reason.text)
         return pool.wait(job.id)
     except BaseException:
-        steps.cancel(pool, job.id, "Its task in Prefect was ended.")
+        steps.cancel(pool, job.id, "Its task in Prefect was stopped.")
         raise
 
 
 def _key() -> str:
     context = TaskRunContext.get()
     if context is None:
-        raise RuntimeError("run_job is a task: call it in a flow.")
+        raise RuntimeError("run_job is a task. Call it in a flow.")
     return steps.key_of("prefect", str(context.task_run.id), context.task_run.run_count)

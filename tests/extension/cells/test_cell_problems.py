@@ -46,8 +46,8 @@ PROBLEMS: dict[str, tuple[list[str], str, str, str, int | None]] = {
     "an install": (
         ["%pip install -q einops\nimport einops"],
         "warning",
-        "the install of einops is left out: the job finds what its own environment has: on one "
-        "machine this notebook's, on a cluster its image's",
+        "the installation of einops is left out: the job has the packages of its own environment "
+        "(on one machine that of this notebook, on a cluster its image)",
         "c0",
         1,
     ),
@@ -61,28 +61,28 @@ PROBLEMS: dict[str, tuple[list[str], str, str, str, int | None]] = {
     "our own magic": (
         ["%%train --gpus 2\nx = 1"],
         "error",
-        "this cell sends itself with %%train: take that line away, or run the cell instead",
+        "this cell sends itself with %%train: remove that line, or run the cell instead",
         "c0",
         1,
     ),
     "input": (
         ["x = input()"],
         "error",
-        "asks for input, and nobody answers in a job: give the value in the code",
+        "asks for input, which a job cannot get: set the value in the code",
         "c0",
         1,
     ),
     "an earlier output": (
         ["3", "print(_1)"],
         "warning",
-        "`_1` is what an earlier cell printed; in a job it may be another",
+        "`_1` is the output of an earlier cell; in a job it may differ",
         "c1",
         1,
     ),
     "nothing selected that runs": (
         ["x = 1", "  "],
         "error",
-        "no cell with code is selected: select what the job shall run",
+        "no cell with code is selected: select the cells to run",
         "",
         None,
     ),
@@ -113,7 +113,7 @@ def test_loading_own_extension_defines_no_names(loads: str) -> None:
 def test_name_defined_below_selection_is_reported() -> None:
     (problem,) = chosen("print(x)", "x = 1", select=0).problems
     assert problem.text == (
-        "`x` is used before the cell that defines it, which stands below the selection"
+        "`x` is used before the cell that defines it, which is below the selection"
     )
 
 
@@ -123,5 +123,5 @@ def test_different_execution_order_is_reported_once() -> None:
         NotebookCell("b", "x", True, execution_count=3),
     ]
     (problem,) = choose(cells).problems
-    assert "ran in another order" in problem.text
+    assert "ran in a different order" in problem.text
     assert problem.level == "warning"

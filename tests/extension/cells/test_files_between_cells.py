@@ -27,8 +27,8 @@ def test_written_file_read_by_later_cell_is_reported(writes: str, reads: str, wh
         "path = folder = root = Path('results')"
     )
     told = (
-        f"cell 2 writes a file (`{which}`) that cell 3 reads, and stays out: the job reads it as "
-        "it is; tick that cell to write it anew"
+        f"cell 2 writes a file (`{which}`) that cell 3 reads, and is not included: the job reads "
+        "the existing file; tick cell 2 to write it again"
     )
     assert told in said(before, writes, reads) or included(chosen(before, writes, reads)) == [
         0,

@@ -208,5 +208,5 @@ def test_install_below_cell_magic_is_removed_and_reported() -> None:
     found = chosen("%%time\n!pip install a\nx = 1")
     assert found.cells[0].run == ("%%time\npass  # left out by benchpool: !pip install a\nx = 1")
     assert [each.text.partition(":")[0] for each in found.problems] == [
-        "the install of a is left out"
+        "the installation of a is left out"
     ]

@@ -15,7 +15,7 @@ def test_draws_between_seed_and_selection_are_included() -> None:
     )
     assert [each.why for each in answer.cells] == [
         "imports `np`",
-        "sets `np.random.seed` for what follows",
+        "sets `np.random.seed` for later cells",
         "draws random numbers after the seed",
         None,
         "selected",
@@ -45,6 +45,6 @@ def test_training_drawing_random_numbers_is_excluded_and_reported() -> None:
     (problem,) = answer.problems
     assert problem.level == "warning"
     assert problem.text == (
-        "cell 4 draws random numbers after the seed too, and stays out: "
-        "the numbers drawn in the job are others than in the notebook"
+        "cell 4 draws random numbers after the seed too, but not in the job: "
+        "the job draws different numbers than the notebook"
     )

@@ -46,7 +46,7 @@ def test_skipped_definition_is_replaced_by_earlier_and_reported() -> None:
     found = tagged("x = 1", "@x = 2", "print(x)")
     assert [each.included for each in found.cells] == [True, False, True]
     assert found.cells[1].why == f"{BY_TAG}, though it defines `x`"
-    assert told(found) == [("warning", f"it defines `x` and is {BY_TAG}: `x` is that of cell 1")]
+    assert told(found) == [("warning", f"it defines `x` and is {BY_TAG}: `x` comes from cell 1")]
 
 
 def test_name_defined_only_in_skipped_cell_is_missing() -> None:

@@ -30,18 +30,18 @@ def test_unchanged_session_reports_no_differences() -> None:
 
 def test_older_cell_text_is_reported_with_cell() -> None:
     assert told(["df = [1]", "print(df)"], ["df = [1, 2]"], runs={0: (1,)}) == [
-        "`df` here was made by an older text of cell 1; the job runs cell 1 as it stands"
+        "`df` here is from an older version of cell 1; the job runs cell 1 in its current version"
     ]
 
 
 def test_deleted_cell_is_reported_with_number() -> None:
     cells, ran = ["df = [1]", "print(df)"], ["df = [1]", "df = [7]"]
     assert told(cells, ran, deleted=(2,)) == [
-        "`df` here was made by a cell that was deleted (In [2]); the job runs cell 1 as it stands"
+        "`df` here is from a deleted cell (In [2]); the job runs cell 1 in its current version"
     ]
     assert told(cells, ran, first=41) == [
-        "`df` here was made by a text that stands in no cell now (In [42]); "
-        "the job runs cell 1 as it stands"
+        "`df` here is from code that is in no cell now (In [42]); "
+        "the job runs cell 1 in its current version"
     ]
 
 
@@ -51,15 +51,15 @@ def test_later_cell_run_last_is_reported() -> None:
     kernel = KernelAnswer({}, ["x = 1", "x = 2"], 1, 0.0)
     (problem,) = choose([*cells, below], seen=KnownBeside(kernel)).problems
     assert problem.text == (
-        "`x` here was made by cell 3, which ran last; the job runs cell 1 as it stands"
+        "`x` here is from cell 3, which ran last; the job runs cell 1 in its current version"
     )
     assert problem.cell == "a"
 
 
 def test_change_by_deleted_text_is_reported() -> None:
     assert told(["df = [1]", "print(df)"], ["df = [1]", "df.append(2)"]) == [
-        "`df` here may have been changed by a text that stands in no cell now (In [2]); "
-        "in the job it is not"
+        "`df` here may have been changed by code that is in no cell now (In [2]), "
+        "which the job does not run"
     ]
 
 
@@ -75,7 +75,7 @@ def test_execution_counts_of_other_session_report_no_order() -> None:
         NotebookCell("a", "x = 1", execution_count=9),
         NotebookCell("b", "print(x)", True, execution_count=4),
     ]
-    assert "another order" in choose(cells).problems[0].text
+    assert "different order" in choose(cells).problems[0].text
     assert choose(cells, seen=KnownBeside(KernelAnswer({}, ["x = 1"], 1, 0.0))).problems == ()
 
 
@@ -90,10 +90,10 @@ def test_failed_suspected_cell_is_excluded() -> None:
     ]
     found = choose(cells)
     assert [each.included for each in found.cells] == [True, False, True]
-    assert found.cells[1].why == "failed when it last ran, and stays out"
+    assert found.cells[1].why == "failed in its last run, and is not included"
     assert [each.text for each in found.problems] == [
-        "it failed when it last ran and stays out, though it may change `xs`; "
-        "tick it to take it along"
+        "it failed in its last run and is not included, though it may change `xs`; "
+        "tick it to include it"
     ]
 
 
@@ -101,7 +101,7 @@ def test_failed_defining_cell_is_included_and_reported() -> None:
     cells = [NotebookCell("a", "x = 1; oops", failed=True), NotebookCell("b", "print(x)", True)]
     found = choose(cells)
     assert [each.included for each in found.cells] == [True, True]
-    assert "it failed when it last ran; it goes along for what it defines" in [
+    assert "it failed in its last run; it is included for the names that it defines" in [
         each.text for each in found.problems
     ]
 

@@ -188,7 +188,7 @@ def test_event_files_of_attempts_share_one_folder(job: Job) -> None:
 
 def test_changed_tracker_runs_with_one_warning(job: Job) -> None:
     job.library("mlflow.tracking.fluent", "def start_run(): pass\ndef end_run(): pass")
-    with pytest.raises(AssertionError, match="begins another run in each attempt"):
+    with pytest.raises(AssertionError, match="starts a new run in each attempt"):
         job.run(START)
 
 

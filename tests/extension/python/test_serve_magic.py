@@ -56,8 +56,8 @@ def test_invalid_serve_option_is_rejected_in_one_sentence(
     for line, said in (
         ("--min 0", "%%serve: the following arguments are required: NAME. `%serve -"),
         ("chat --sweep lr=1", "%%serve: unrecognized arguments: --sweep"),
-        ("Chat", "cannot be a part of an address"),
-        ("chat --access us", "write owner, project, group:NAME or everyone."),
+        ("Chat", "cannot be part of an address"),
+        ("chat --access us", "Use owner, project, group:NAME or everyone."),
     ):
         assert said in session.text(f"%%serve {line}\nprint(1)")
     with pool.client("susan") as client:

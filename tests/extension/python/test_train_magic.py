@@ -77,7 +77,7 @@ def test_import_registers_magic_and_refusals_are_sentences(
     assert session.text("%train --help").startswith("usage: %%train ")
     assert session.text("%%train --help\nprint(1)") == session.text("%train --help")
     said = session.text("%train --gpus 1")
-    assert said.startswith("%train sends nothing: write %%train in the first line of the cell")
+    assert said.startswith("%train sends nothing. Write %%train in the first line of the cell")
     said = session.text("%%train --name Bob's run\nprint(1)")
     assert said.startswith('%%train: a quotation mark in "--name Bob\'s run" is not closed.')
     assert said.count("\n") == 1
@@ -124,7 +124,7 @@ def test_options_are_split_like_shell_words() -> None:
     assert (options.spec.spread, options.spec.gpu_models) == (True, ("H100", "A100"))
     assert read_options("--keep a --keep b --pickle").keep == Keep(("a", "b"), pickle=True)
     assert read_options("").keep == Keep()
-    with pytest.raises(InvalidInput, match="keep: 'a b' is no name of a value"):
+    with pytest.raises(InvalidInput, match="keep: 'a b' is not a valid name"):
         read_options("--keep 'a b'")
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")
@@ -144,7 +144,7 @@ def test_help_lists_every_option(magic: str, session: KernelSession) -> None:
     assert advised == [f"%{magic} --help"]
     listed = session.text(advised[0]).split()
     assert [flag for flag in flags if not {flag, f"{flag},"} & {*listed}] == []
-    assert "A value of this session that goes along" in " ".join(listed)
+    assert "Name of a value of this session to send" in " ".join(listed)
     assert advised[0] in session.text(f"print(get_ipython().object_inspect_text('%%{magic}'))")
 
 

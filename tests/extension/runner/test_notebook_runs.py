@@ -147,7 +147,7 @@ def test_cell_ignoring_notice_is_ended_and_keeps_output(job: NotebookJob) -> Non
         worker.send_signal(signal.SIGTERM)
         log, _ = worker.communicate(timeout=60)
     assert worker.returncode == 143
-    assert "told to stop" in log
+    assert "stopped on request" in log
     assert job.texts(0) == "here\n"
 
 
@@ -206,7 +206,7 @@ def test_killed_kernel_is_reported_with_signal(job: NotebookJob) -> None:
     )
     status, log = job.run(code)
     assert status == 137
-    assert "the kernel ended in cell 1 by signal 9: often it asked for more memory" in log
+    assert "the kernel ended in cell 1 by signal 9: the usual cause is too little memory" in log
 
 
 @pytest.mark.parametrize(("code", "status"), [(0, 1), (5, 5)])
@@ -343,7 +343,7 @@ def test_executed_copy_names_job_attempt_and_time(
         capture_output=True,
     )
     heading, prose, code = nbformat.read(tmp_path / "train-8254c329.ipynb", as_version=4).cells
-    said = "**Executed copy** of `lab/train.ipynb`: job `train` (`3fk2hq7a`), attempt 2, begun "
+    said = "**Executed copy** of `lab/train.ipynb`: job `train` (`3fk2hq7a`), attempt 2, started "
     assert (heading.cell_type, heading.source[: len(said)]) == ("markdown", said)
     assert heading.source.endswith(" UTC.")
     assert prose.source == "# How we train"

@@ -132,7 +132,7 @@ def test_frame_without_arrow_names_missing_package(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     writer = DocumentWriter(tmp_path)
     writer.add("rows", [pandas.DataFrame({"a": [1]})])
-    assert "install pyarrow beside pandas" in writer.finish()["left_out"]["rows"]
+    assert "install pyarrow with pandas" in writer.finish()["left_out"]["rows"]
 
 
 @pytest.mark.parametrize("safetensors", [True, False], ids=["safetensors", "arrays"])

@@ -82,7 +82,7 @@ class BenchWatch:
             try:
                 await self.look()
             except Exception:  # any error: the next check follows
-                log.exception("The bench could not be looked after")
+                log.exception("bench check failed")
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._wake.wait()
@@ -143,7 +143,7 @@ class BenchWatch:
             raise Refused(
                 f"{phrases.count(len(running.programs), 'program')} "
                 f"{phrases.is_are(len(running.programs))} running in terminals "
-                f"({', '.join(names[:3])}): end them first, or stop the server on the Hub's page.",
+                f"({', '.join(names[:3])}). End them first, or stop the server on the Hub's page.",
                 code="bench-in-use",
                 numbers={"programs": len(running.programs)},
             )
@@ -208,5 +208,5 @@ class BenchWatch:
         try:
             return note_file.leave(self.folder, phrases.IDLE_NOTE_FILE, text)
         except OSError as failed:
-            log.warning("No note could be left in %s: %s", self.folder, failed)
+            log.warning("cannot write the note to %s: %s", self.folder, failed)
             return None

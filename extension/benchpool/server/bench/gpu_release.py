@@ -43,7 +43,7 @@ async def _restart(manager: Any, kernel_id: str) -> None:
         # The manager's own restart would use the variables of the kernel's first start.
         await kernel.restart_kernel(now=False, env={**_variables(kernel), **HIDDEN})
     except Exception:  # any error: no kernel may continue with the GPUs
-        log.exception("The kernel %s could not be started anew without its GPUs", kernel_id)
+        log.exception("kernel %s could not be restarted without its GPUs", kernel_id)
         await manager.shutdown_kernel(kernel_id, now=True)
 
 

@@ -23,4 +23,4 @@ def leave(folder: Path, name: str, text: str) -> str:
         except FileExistsError:
             continue
         return called
-    raise FileExistsError(f"{folder} has {MOST} notes already: remove some.")
+    raise FileExistsError(f"{folder} has {MOST} notes already. Remove some.")

@@ -53,7 +53,7 @@ class SchedulerLink:
             self._lease, self.answer, self._absent_at = None, None, self.clock()
         except BenchpoolError as failed:
             self.answer = None
-            log.info("The bench was not reported: %s", failed)
+            log.info("bench activity not reported: %s", failed)
         return self.answer
 
     async def keep(self) -> None:
@@ -74,7 +74,7 @@ class SchedulerLink:
         except NotFound:
             pass  # it has ended already
         except BenchpoolError as failed:
-            log.info("The GPUs are not given back yet: %s", failed)
+            log.info("release of the GPUs not reported: %s", failed)
             return False
         self._lease = self.answer = None
         return True

@@ -119,7 +119,7 @@ class ParkedWatch:
             self.bench, self.offered, self.silent = None, False, False
         except BenchpoolError as failed:
             self.silent = True
-            log.info("How the bench stands is not known: %s", failed)
+            log.info("state of the bench not known: %s", failed)
         if self.bench is not None and self.is_away:
             self._tell(self.bench.text)
         else:

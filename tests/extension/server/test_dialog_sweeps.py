@@ -1,0 +1,102 @@
+"""Sweeps in the dialog: previewed and sent, with a real pool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_support.dialog import body, made, new_key, prepared
+from benchpool_support.notebook_server import NotebookServer
+from benchpool_support.serving import Served
+
+pytestmark = pytest.mark.slow
+
+
+def test_cells_are_swept_over_parameters(server: NotebookServer, pool: Served) -> None:
+    asked = body()
+    asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
+    asked["cells"][3]["source"] = "print('x is', x)"
+    asked["sweep"] = {"values": {"x": "1, 2, 4"}, "at_once": 3, "trial_hours": 2.0}
+    said = prepared(server.page, asked, lambda it: it["sweep"])
+    assert said["sweep"]["trials"] == 3
+    assert [one["x"] for one in said["sweep"]["first"]] == [1, 2, 4]
+    assert said["command"] == "%%train --gpus 1 --sweep 'x=1, 2, 4' --at-once 3"
+    first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
+    assert (first["trial"]["trial"], first["parameters"]) == (0, {"x": 1})
+    with pool.client("susan") as client:
+        sweep = client.sweep(first["trial"]["sweep"])
+        jobs = [trial.job or "" for trial in sweep.trials]
+        assert [client.wait(job).state for job in jobs] == [State.SUCCEEDED] * 3
+        assert [client.log(job).data.splitlines()[-1] for job in jobs] == [
+            b"x is 1",
+            b"x is 2",
+            b"x is 4",
+        ]
+
+
+def test_cells_are_sent_as_array(server: NotebookServer, pool: Served) -> None:
+    asked = body()
+    asked["cells"][1]["source"] = 'import os; x = int(os.environ["BENCHPOOL_ARRAY_TASK_ID"])'
+    asked["cells"][3]["source"] = "print('task', x)"
+    asked["sweep"] = {"array": "3,5%1", "trial_hours": 1.0}
+    said = prepared(server.page, asked, lambda it: it["sweep"])
+    assert said["sweep"]["text"] == "2 tasks, about 2.00 GPU-hours; 2 h if 1 runs at a time."
+    assert said["command"] == "%%train --gpus 1 --array 3,5%1"
+    first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
+    assert (first["trial"]["trial"], first["trial"]["array"]) == (0, True)
+    with pool.client("susan") as client:
+        assert client.wait(first["id"]).state is State.SUCCEEDED
+        assert client.log(first["id"]).data.splitlines()[-1] == b"task 3"
+
+
+def test_repeated_key_returns_same_sweep(server: NotebookServer, pool: Served) -> None:
+    asked = body()
+    asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
+    asked["cells"][3]["source"] = "print(x)"
+    asked |= {"sweep": {"values": {"x": "1, 2"}, "at_once": 2}, "key": new_key()}
+    first, again = (made(server.page.post("benchpool/send", json=asked)) for _ in range(2))
+    assert first["trial"] == again["trial"]
+    with pool.client("susan") as client:
+        assert [one.name for one in client.sweeps() if one.plan.max_concurrent == 2] == ["book"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "field", "words"),
+    [
+        ({"values": {"rate": "1, 2"}}, "sweep.rate", "has no parameter 'rate'"),
+        ({"values": {"x": "log:1"}}, "sweep.x", "log:1"),
+        ({"values": {"x": "1, 2"}, "metric": "zeta"}, "sweep.goal", "Add minimize"),
+        ({"values": {"x": "lin:0:1"}}, "trials", "trials"),
+        ({"array": "3-1"}, "sweep.array", "from a smaller number"),
+        (
+            {"array": "1-3", "values": {"x": "1"}},
+            "sweep.array",
+            "--sweep cannot be combined with --array",
+        ),
+        ({}, "sweep.values", "Name a value to try"),
+    ],
+)
+def test_invalid_sweep_is_refused_with_field(
+    server: NotebookServer, sweep: dict[str, object], field: str, words: str
+) -> None:
+    asked = body()
+    asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
+    said = made(server.page.post("benchpool/prepare", json={**asked, "sweep": sweep}))
+    assert (said["refusal"]["field"], said["sweep"]) == (field, None)
+    assert words in said["refusal"]["message"]
+
+
+def test_script_sweep_passes_values_as_arguments(
+    server: NotebookServer, pool: Served, tmp_path: Path
+) -> None:
+    (server.root / "train.py").write_text("import sys; print(sys.argv[1:])")
+    asked = {"kind": "script", "path": "train.py", "gpus": 1}
+    asked["sweep"] = {"values": {"lr": "0.1"}, "metric": "loss", "goal": "minimize"}
+    said = made(server.page.post("benchpool/prepare", json=asked))
+    assert "--sweep lr=0.1 --minimize --metric loss train.py" in said["command"]
+    first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
+    with pool.client("susan") as client:
+        assert client.wait(first["id"]).state is State.SUCCEEDED
+        assert client.log(first["id"]).data == b"['--lr=0.1']\n"
