@@ -41,10 +41,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Write the files or print the images; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-f", "--values", action="append", default=[], type=Path)
-    parser.add_argument("--namespace", default="benchpool", help="of hub, proxy and scheduler")
-    parser.add_argument("--release", default="benchpool", help="how all names begin")
+    parser.add_argument(
+        "--namespace", default="benchpool", help="namespace of hub, proxy and scheduler"
+    )
+    parser.add_argument("--release", default="benchpool", help="prefix of all names")
     parser.add_argument("--out", default=ROOT / "dist" / "manifests", type=Path)
-    parser.add_argument("--images", action="store_true", help="print the images, and write nothing")
+    parser.add_argument("--images", action="store_true", help="print the images only")
     chosen = parser.parse_args(words)
     values: Manifest = {}
     for file in chosen.values:
@@ -120,7 +122,7 @@ def write(objects: Sequence[Manifest], folder: Path, namespace: str) -> None:
     if made:
         print(f"kubectl apply --server-side -f {secrets}    # once: keep it, it holds the tokens")
     print(f"kubectl apply --server-side -f {folder / 'benchpool.yaml'}")
-    print(f"# what the cluster lacks: kubectl create -f {folder / 'preflight.yaml'}, then its log")
+    print(f"# to check the cluster: kubectl create -f {folder / 'preflight.yaml'}, then its log")
 
 
 def _write(file: Path, objects: Sequence[Manifest]) -> None:

@@ -46,7 +46,7 @@ def main(dist: Path, python: Path, *options: str) -> int:
     for name, folder in FOLDERS.items():
         npm_bill(folder, dist / f"sbom-{name}.cdx.json")
     (dist / SUMS).write_text(sums(dist))
-    print(f"{dist}: bills of {len(FOLDERS) + 1} kinds of packages, and {SUMS}")
+    print(f"{dist}: bills of materials of {len(FOLDERS) + 1} packages, and {SUMS}")
     return 0
 
 

@@ -31,11 +31,16 @@ def main() -> int:
     parser.add_argument("--engine", choices=("docker", "buildah"), default=engine())
     parser.add_argument("--tag", default=version(), help="tag of the images; %(default)s")
     parser.add_argument("--base", help="with Docker: base of all images instead of the public one")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"images to build, of {', '.join(PARTS)}; default: all",
+    )
     chosen = parser.parse_args()
     unknown = sorted(set(chosen.parts) - set(PARTS))
     if unknown:
-        parser.error(f"there is no image {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown image {', '.join(unknown)}; images: {', '.join(PARTS)}")
     parts = chosen.parts or list(PARTS)
     if chosen.engine == "docker":
         with_docker(parts, chosen.tag, chosen.base)

@@ -94,12 +94,17 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "1.30 or newer is needed",
     ),
     "no policies": ({"/apis/admissionregistration.k8s.io/v1": {}}, {}, "stop", "is not served"),
-    "no GPUs": ({"/api/v1/nodes": {"items": []}}, {}, "note", "install the device plugin"),
+    "no GPUs": (
+        {"/api/v1/nodes": {"items": []}},
+        {},
+        "note",
+        "Install the GPU vendor's device plugin",
+    ),
     "no GPUs where they must be": (
         {"/api/v1/nodes": {"items": []}},
         {"require_gpus": True},
         "stop",
-        "install the device plugin",
+        "Install the GPU vendor's device plugin",
     ),
     "GPUs without a model": (
         {
@@ -126,15 +131,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {},
         {"storage_classes": ["slow"]},
         "stop",
-        "There is no storage class slow; there are: fast.",
+        "There is no storage class slow. Existing classes: fast.",
     ),
     "a volume for many nodes from disks of one": (
         {"/apis/storage.k8s.io/v1/storageclasses": {"items": [DISKS]}},
         {"shared": [["scheduler.storage", ""]]},
         "note",
-        "scheduler.storage is to be ReadWriteMany, and storage class disks (ebs.csi.aws.com)",
+        "scheduler.storage must be ReadWriteMany, but storage class disks (ebs.csi.aws.com)",
     ),
-    "no namespace": ({}, {"makes_workspace": False}, "stop", "create it first"),
+    "no namespace": ({}, {"makes_workspace": False}, "stop", "Create it first"),
     "a namespace without the label": (
         {"/api/v1/namespaces/work": {"metadata": {"name": "work"}}},
         {"makes_workspace": False},

@@ -73,8 +73,8 @@ def policies(read: Read) -> Finding:
     if "validatingadmissionpolicies" not in kinds:
         return Finding(
             "stop",
-            "ValidatingAdmissionPolicy is not served, so GPUs could be taken past their quota: "
-            "turn it on, or set policies.enabled to false and say so to your users.",
+            "ValidatingAdmissionPolicy is not served, so GPUs could be used beyond quotas. Enable "
+            "it, or set policies.enabled to false and inform your users.",
         )
     return Finding("ok", "ValidatingAdmissionPolicy is served.")
 
@@ -86,8 +86,8 @@ def gpus(read: Read, wanted: Wanted) -> Finding:
         return Finding("ok", f"{sum(counts.values())} GPUs on {len(counts)} nodes.")
     return Finding(
         "stop" if wanted.require_gpus else "note",
-        f"No node reports a resource that begins with {' or '.join(wanted.prefixes)}: "
-        "install the device plugin of the GPUs' maker on the nodes that have some.",
+        f"No node reports a resource that begins with {' or '.join(wanted.prefixes)}. Install the "
+        "GPU vendor's device plugin on the nodes with GPUs.",
     )
 
 
@@ -101,8 +101,9 @@ def models(read: Read, wanted: Wanted) -> Iterable[Finding]:
     if silent:
         yield Finding(
             "note",
-            f"{len(silent)} GPU nodes have no label nvidia.com/gpu.product (first: {silent[0]}): "
-            "their GPUs have no model to choose by: install GPU feature discovery, or label them.",
+            f"{len(silent)} GPU nodes have no label nvidia.com/gpu.product (first: {silent[0]}), "
+            "so users cannot choose their GPUs by model. Install GPU feature discovery, or label "
+            "them.",
         )
 
 
@@ -121,12 +122,14 @@ def storage(read: Read, wanted: Wanted) -> Iterable[Finding]:
     default = [one["metadata"]["name"] for one in classes if is_default(one)]
     for name in sorted(set(wanted.storage_classes)):
         if name and name not in names:
-            yield Finding("stop", f"There is no storage class {name}; there are: {known(names)}.")
+            yield Finding(
+                "stop", f"There is no storage class {name}. Existing classes: {known(names)}."
+            )
         elif not name and not default:
             yield Finding(
                 "note",
-                "There is no default storage class, so volumes for hub, scheduler and homes wait: "
-                f"name one in the values (there are: {known(names)}).",
+                "There is no default storage class, so volumes for hub, scheduler and homes stay "
+                f"pending. Name one in the values (existing: {known(names)}).",
             )
         else:
             yield Finding("ok", f"Storage class {name or default[0]}.")
@@ -155,9 +158,10 @@ def shared(read: Read, wanted: Wanted) -> Iterable[Finding]:
             if chosen and one.get("provisioner") in DISKS:
                 yield Finding(
                     "note",
-                    f"{what} is to be ReadWriteMany, and storage class {one['metadata']['name']} "
-                    f"({one['provisioner']}) usually makes disks for one node: if the claim stays "
-                    "pending, name a class of a shared file system (NFS, CephFS, EFS, Filestore).",
+                    f"{what} must be ReadWriteMany, but storage class {one['metadata']['name']} "
+                    f"({one['provisioner']}) usually creates disks for one node. If the claim "
+                    "stays pending, name a class of a shared file system (NFS, CephFS, EFS, "
+                    "Filestore).",
                 )
 
 
@@ -177,14 +181,14 @@ def namespace(read: Read, wanted: Wanted) -> Iterable[Finding]:
     found = read(f"/api/v1/namespaces/{wanted.workspace}")
     if found is None:
         if not wanted.makes_workspace:
-            yield Finding("stop", f"Namespace {wanted.workspace} is not there: create it first.")
+            yield Finding("stop", f"Namespace {wanted.workspace} does not exist. Create it first.")
         return
     about = found["metadata"]
     if about.get("labels", {}).get("benchpool.io/managed") != "true" and not wanted.makes_workspace:
         yield Finding(
             "note",
-            f"Namespace {wanted.workspace} lacks the label benchpool.io/managed=true: until it has "
-            "it, GPUs can be taken there past their quota.",
+            f"Namespace {wanted.workspace} lacks the label benchpool.io/managed=true. Until it is "
+            "set, GPUs can be used there beyond quotas.",
         )
     if wanted.makes_workspace:
         yield from owned("Namespace", about, wanted)
@@ -206,8 +210,8 @@ def owned(kind: str, about: Mapping[str, Any], wanted: Wanted) -> Iterable[Findi
         whose = f"release {owner[0]} in {owner[1]}" if owner[0] else "not Helm's"
         yield Finding(
             "note",
-            f"{kind} {about['name']} is there already and is {whose}: `helm install` takes it over "
-            "with --take-ownership only.",
+            f"{kind} {about['name']} already exists and is {whose}. `helm install` takes it over "
+            "only with --take-ownership.",
         )
 
 
@@ -220,8 +224,8 @@ def runtimes(read: Read) -> Iterable[Finding]:
     else:
         yield Finding(
             "note",
-            "No runtime class of NVIDIA's is there. If the NVIDIA runtime is the nodes' default, "
-            "an image with NVIDIA_VISIBLE_DEVICES=all sees every GPU of its node: set "
+            "There is no runtime class of NVIDIA. If the NVIDIA runtime is the nodes' default, an "
+            "image with NVIDIA_VISIBLE_DEVICES=all sees every GPU of its node: set "
             "accept-nvidia-visible-devices-envvar-when-unprivileged = false on the nodes.",
         )
 

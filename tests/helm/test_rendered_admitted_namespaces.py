@@ -60,7 +60,7 @@ def test_notes_require_gate_without_mutating_policies() -> None:
     plain = rendered("auto")
     assert plain.of("MutatingAdmissionPolicy") == []
     assert "their templates must have it" in plain.notes
-    assert "They get the gate by themselves" in rendered().notes
+    assert "They get the gate automatically" in rendered().notes
     (policy,) = rendered("v1").of("MutatingAdmissionPolicy")
     assert policy["apiVersion"] == "admissionregistration.k8s.io/v1"
 

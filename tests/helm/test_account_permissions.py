@@ -61,7 +61,7 @@ IN_RELEASE = {
     "hub": {},
     "proxy": {},
 }
-ANYBODY = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+PUBLIC = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 """Reviews about itself that Kubernetes allows to every account."""
 
 
@@ -83,7 +83,7 @@ def rights(caller: Caller, namespace: str) -> dict[str, frozenset[str]]:
     for rule in rules:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
-                if resource in ANYBODY:
+                if resource in PUBLIC:
                     continue
                 kind = f"{resource}.{group}".rstrip(".")
                 for name in rule.get("resourceNames") or [""]:

@@ -176,7 +176,7 @@ def test_make_target_explains_missing_chart() -> None:
     said = subprocess.run(
         ["make", "-n", "test-z2jh"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "No chart was given, so nothing was tested. CHART=DIR" in said.stdout
+    assert "No chart given, so nothing was tested. Set CHART=DIR" in said.stdout
 
 
 def test_page_includes_all_overlays() -> None:

@@ -39,13 +39,13 @@ PORTS = {
 METADATA, INTERNET = "169.254.169.254", "203.0.113.7"
 OUTSIDE = {"metadata": (METADATA, 8000), "internet": (INTERNET, 8000)}
 API = ("api", 443)
-ANYBODY = ("stranger", 8000)
+PUBLIC = ("stranger", 8000)
 """Hub and scheduler may reach any login service and store; only metadata is blocked."""
 
 ALLOWED: dict[str, set[tuple[str, int]]] = {
     "hub": {
         *(("proxy", 8000), ("proxy", 8001), ("scheduler", 8080), ("replica", 8080)),
-        *(("notebook", 8888), ("neighbour", 8888), API, ("internet", 8000), ANYBODY),
+        *(("notebook", 8888), ("neighbour", 8888), API, ("internet", 8000), PUBLIC),
     },
     "proxy": {
         *(("hub", 8081), ("scheduler", 8080), ("replica", 8080)),
@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[tuple[str, int]]] = {
         API,
         ("internet", 8000),
         ("served", 12345),
-        ANYBODY,
+        PUBLIC,
     },
     "notebook": {
         *(("hub", 8081), ("proxy", 8000), ("scheduler", 8080), ("replica", 8080)),
