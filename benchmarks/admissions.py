@@ -1,4 +1,4 @@
-"""Admission rate of the whole service for Kueue's mixes of jobs (``benchpool bench admissions``).
+"""Admission rate of the whole service for Kueue's mixes of jobs (``bench time admissions``).
 
 ``python benchmarks/admissions.py [--all]``: the mix ``baseline`` in virtual time with both
 policies, each in a process of its own; ``--all`` adds it in real time, and the mix ``large``.

@@ -14,12 +14,12 @@ from benchpool_scheduler.contract.operations.runs import RunOperations
 from benchpool_scheduler.contract.twins import flag
 
 HEAD = """\
-// Made from the table of operations by docs/generate.py: do not edit.
+// Generated from the table of operations by docs/generate.py: do not edit.
 
 /**
- * One input: its bounds are those of the service; null is none. `names` are written with commas
- * between them, and as `empty` where there are none; a `duration` is seconds, written as `90m`;
- * what is `erasable` may be emptied.
+ * Input field with the bounds of the service; null is no bound. `names` are separated by commas,
+ * and shown as `empty` if there are none. A `duration` is in seconds and written as `90m`. An
+ * `erasable` field may be emptied.
  */
 export interface IActionField {
   readonly name: string;
@@ -34,8 +34,8 @@ export interface IActionField {
 }
 
 /**
- * What may change later of a job: what sentences call it, what its number counts, the number of a
- * reason that has a value with which the job would start now, and the button for that.
+ * Changeable option of a job: its noun in messages, the unit of its number, the number in a reason
+ * with which the job would start now, and the button for it.
  */
 export interface IChangeable {
   readonly name: string;
@@ -46,8 +46,8 @@ export interface IChangeable {
 }
 
 /**
- * An action whose fields are filled in before. `done` is what is said afterwards, with `{name}` and
- * other keys of the job; `ended`: it is there for jobs that have ended, too.
+ * Action with fields to fill in. `done` is the message afterwards, with `{name}` and other keys of
+ * the job. `ended`: it is also available for ended jobs.
  */
 export interface IFilledAction {
   readonly name: string;
@@ -92,7 +92,7 @@ def _jobs() -> str:
         if one.verb is not None and one.body is not None
     }
     return (
-        "/** What may be done to a job: its verb in a terminal, and the options of its fields. */\n"
+        "/** Actions on a job: the command in a terminal, and the options of the fields. */\n"
         f"export const JOB_VERBS = {json.dumps(rows, indent=2)} as const;\n"
     )
 
@@ -110,7 +110,7 @@ def _access() -> str:
         if one.verb is not None
     }
     return (
-        "/** What may be done about belonging to a project: where, and its verb in a terminal. */\n"
+        "/** Actions on access requests: the path, and the command in a terminal. */\n"
         f"export const ACCESS = {json.dumps(rows, indent=2)} as const;\n"
     )
 

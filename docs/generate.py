@@ -89,8 +89,8 @@ def states_page() -> str:
         for event, after in row.items():
             sentence = " ".join((event.__doc__ or "").split())
             lines.append(f"| `{state.value}` | {sentence} | `{after.value}` |")
-    lines.append("\nAn event that is not in the table for the present state changes nothing.\n")
-    lines.append("## Why workers were told to stop\n")
+    lines.append("\nAn event without a row for the current state changes nothing.\n")
+    lines.append("## Reasons of a stop\n")
     lines.append(members_table(states.Intent, "intent"))
     return "\n".join(lines)
 
@@ -100,16 +100,16 @@ def reasons_page() -> str:
     return "\n".join(
         [
             NOTE + "# Why a job or a server waits, and how jobs end\n",
-            "Every waiting job has exactly one of these, true now, with its numbers and what would "
-            "make it start (R22).\n",
+            "Every waiting job has exactly one of these reasons, with its current numbers and with "
+            "what would start the job (R22).\n",
             members_table(reason_codes.ReasonCode, "code", reason_codes.OF_PASSES),
-            "## Of jobs that wait for no GPUs\n",
+            "## Jobs that do not wait for GPUs\n",
             members_table(
                 reason_codes.ReasonCode,
                 "code",
                 frozenset(reason_codes.ReasonCode) - reason_codes.OF_PASSES - reason_codes.OF_LINES,
             ),
-            "## Of servers in line for a bench\n",
+            "## Servers in the queue for a bench\n",
             members_table(reason_codes.ReasonCode, "code", reason_codes.OF_LINES),
         ]
     )
@@ -124,9 +124,9 @@ def use_page() -> str:
     return "\n".join(
         [
             NOTE + "# Classes of GPU time\n",
-            "Every second of every GPU is in exactly one of these, so that they add up to GPUs "
-            "times time. How they are told apart is said in [Use and waste]"
-            "(../howto/use-and-waste.md).\n",
+            "Every second of every GPU is in exactly one class. The sum of the classes is the "
+            "number of GPUs multiplied by the time. [Use and waste](../howto/use-and-waste.md) "
+            "explains how the classes are determined.\n",
             "| class | on screens | held by a bench or a job | what it means |",
             "|---|---|---|---|",
             *rows,
@@ -144,11 +144,12 @@ def job_notes_page() -> str:
     return "\n".join(
         [
             NOTE + "# Rules of the note at a job's end\n",
-            "The first that holds is told. Those that one sample can tell are always looked at; "
-            f"others need {LEAST_SAMPLES} samples of each GPU or more, and {percent(MEASURED)} of "
-            "the GPU time measured. A rule about processors, memory or multiprocessors needs those "
-            "measured. What it says is shown in [Use and waste](../howto/use-and-waste.md).\n",
-            "| rule | holds where | samples of each GPU | of simulated GPUs too |",
+            "The note shows the first rule that holds. Rules that need one sample are always "
+            f"checked. Other rules need at least {LEAST_SAMPLES} samples of each GPU, and "
+            f"measurements of {percent(MEASURED)} of the GPU time. A rule about processors, "
+            "memory or multiprocessors needs measurements of these. "
+            "[Use and waste](../howto/use-and-waste.md) shows the notes.\n",
+            "| rule | condition | samples of each GPU | also for simulated GPUs |",
             "|---|---|---|---|",
             *rows,
             "",
@@ -160,11 +161,11 @@ def cluster_settings_page() -> str:
     """Return the page of the process's settings on a cluster."""
     lines = [
         NOTE + "# Settings of the scheduler on a cluster\n",
-        "`python -m benchpool_scheduler.app --mode kubernetes`, or `BENCHPOOL_MODE=kubernetes`. "
-        "Each has a variable of the environment; a settings file (`BENCHPOOL_SETTINGS`, "
-        "`c.ClusterOptions.NAME = ...`) goes before it. The chart sets what it can. Pools, "
-        "projects and quotas are not here: they are [objects](resources.md).\n",
-        "| variable | name | what | default |\n|---|---|---|---|",
+        "These settings are for `python -m benchpool_scheduler.app --mode kubernetes`, or "
+        "`BENCHPOOL_MODE=kubernetes`. Each setting has an environment variable. A settings file "
+        "(`BENCHPOOL_SETTINGS`, `c.ClusterOptions.NAME = ...`) takes precedence. The chart sets "
+        "most of them. Pools, projects and quotas are [objects](resources.md).\n",
+        "| variable | name | description | default |\n|---|---|---|---|",
     ]
     for name, trait in ClusterOptions.class_own_traits(env=lambda env: env is not None).items():
         default = f"`{trait.default_value}`" if trait.default_value not in ("", None) else ""

@@ -7,11 +7,11 @@ from benchpool_scheduler.mcp_server import tools
 _INTRO = """\
 # Tools for programs with a language model
 
-What [`benchpool mcp`](../howto/assistants.md) offers, with the names of the [HTTP API](rest.md). \
-Those in bold must be given; nothing else is taken. Answers are the API's JSON, at \
-most {most} bytes; of a log it is the end, unless `offset` says otherwise.
+[`benchpool mcp`](../howto/assistants.md) offers these tools, with the names of the \
+[HTTP API](rest.md). Arguments in bold are required, and other arguments are rejected. The result \
+is the API's JSON, at most {most} bytes. For a log it is the end of the log, unless `offset` is set.
 """
-_LOOK = "\n## Without a flag\n"
+_LOOK = "\n## Always available\n"
 _CHANGE = "\n## With `--allow-writes`\n"
 
 

@@ -24,14 +24,14 @@ from benchpool_scheduler.contract import ErrorAnswer, Job
 from benchpool_scheduler.contract.field_types import told_alike
 
 _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
-    ("prepare", "post", "Say what would be sent and why", SendRequest, Preparation, 200),
-    ("send", "post", "Send it", SendRequest, Job, 201),
-    ("result", "get", "Say where the results of a job are", None, ResultFiles, 200),
-    ("sent", "get", "Say what a job was sent with", None, SentJob, 200),
-    ("example", "post", "Say where the example notebook is", None, ExampleNotebook, 200),
-    ("bench", "get", "Say what the bench does, and what becomes of it", None, BenchNow, 200),
-    ("bench/keep", "post", "Keep an idle bench for a while", None, BenchNow, 200),
-    ("bench/give-back", "post", "Give the GPUs of the bench back", None, BenchNow, 200),
+    ("prepare", "post", "Return what would be sent, and why", SendRequest, Preparation, 200),
+    ("send", "post", "Send a job", SendRequest, Job, 201),
+    ("result", "get", "Return where the results of a job are", None, ResultFiles, 200),
+    ("sent", "get", "Return the submission of a job", None, SentJob, 200),
+    ("example", "post", "Return the path of the example notebook", None, ExampleNotebook, 200),
+    ("bench", "get", "Return the state of the bench and what happens next", None, BenchNow, 200),
+    ("bench/keep", "post", "Keep an idle bench for some time", None, BenchNow, 200),
+    ("bench/give-back", "post", "Release the GPUs of the bench", None, BenchNow, 200),
 )
 """Name and path, method, summary, body, response, status of a successful response."""
 

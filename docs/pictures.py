@@ -106,16 +106,16 @@ def pictures() -> Mapping[str, str]:
 LANES = ("benchpool", "API server", "Kubernetes", "worker pods")
 GANG = (
     (0, 0, "the core chooses a node for every worker"),
-    (0, 1, "a Job, gates closed"),
+    (0, 1, "Job, gates closed"),
     (1, 2, "Job controller"),
     (2, 3, "two pods, pending"),
     (0, 1, "pin and open each"),
     (1, 2, "kube-scheduler binds"),
     (2, 3, "kubelets start them"),
     (3, 0, "agents fetch the bundle, send log and progress"),
-    (0, 0, "room is needed: the core chooses this job"),
-    (0, 3, "notice, held-open answer: save within 30 s"),
-    (3, 1, "exit code and last words, in the pod's status"),
+    (0, 0, "another job needs GPUs: preempt this one"),
+    (0, 3, "notice by long polling: save within 30 s"),
+    (3, 1, "exit code and reason, in the pod's status"),
     (1, 0, "GPUs are free"),
 )
 """Messages between lanes, in order; a message from a lane to itself is a local step."""

@@ -10,11 +10,12 @@ from benchpool_scheduler.client import service_documents
 _INTRO = """\
 # File of a service
 
-What [`benchpool serve -f FILE`](../howto/serve-a-model.md#as-a-file) reads: YAML with these keys \
-and no others, and exactly one of `script`, `module` and `command`. The others are the keywords of \
-`benchpool.serve`. [service.schema.json](service.schema.json) is the same for editors and checks.
+[`benchpool serve -f FILE`](../howto/serve-a-model.md#as-a-file) reads a YAML file with the keys \
+below. It needs exactly one of `script`, `module` and `command`. The other keys are the keywords \
+of `benchpool.serve`. Editors and checks can use the schema \
+[service.schema.json](service.schema.json).
 
-| key | value | what it means |
+| key | value | meaning |
 |---|---|---|
 """
 _TYPES = {"integer": "whole number", "array": "list of text", "object": "mapping of text",
