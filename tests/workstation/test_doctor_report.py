@@ -46,7 +46,7 @@ def test_isolation_is_probed_and_reported(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cgroups, "mounts", dict)
     monkeypatch.setattr(privacy, "holds", frozenset)
     found = by_name(tmp_path, {})
-    assert found["Processes"].text.startswith("cgroups: none; no own cgroup can be made")
+    assert found["Processes"].text.startswith("cgroups: none; benchpool cannot create a cgroup")
     assert "memory, processor, number of processes" in found["Limits"].text
     assert [found[name].level for name in ("Devices", "Separation")] == ["degraded"] * 2
     assert "they share /tmp" in found["Separation"].text

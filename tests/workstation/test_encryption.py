@@ -77,13 +77,13 @@ def address_as_host(_: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (no_certificate, "--bind 0.0.0.0 without encryption lets everybody on the way read"),
+        (no_certificate, "--bind 0.0.0.0 without encryption exposes passwords and notebooks"),
         (key_of_another, "cannot be used (KEY_VALUES_MISMATCH)"),
-        (ended, "ended on 2026-01-31: give a newer one with --tls-cert"),
+        (ended, "expired on 2026-01-31. Give a newer one with --tls-cert"),
         (no_file, "none.pem cannot be read (No such file or directory)"),
         (no_certificate_in_it, "notes.pem"),
         (only_half, "--tls-key is missing"),
-        (both_kinds, "are two certificates: give one of them"),
+        (both_kinds, "are two certificates: give only one of them"),
         (address_as_host, "give a name such as gpus.example.org"),
     ],
 )

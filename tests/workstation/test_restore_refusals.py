@@ -61,7 +61,7 @@ def refused(state: Path, copy: Path | str) -> InvalidInput:
     [
         (b"version: [1\n", "line"),
         (b"version: 1\nprojcts: []\n", "projects"),
-        (b"\xff\xfe", "no UTF-8 text"),
+        (b"\xff\xfe", "not UTF-8 text"),
         (b"", "is empty"),
         (b"[" * 100_000, "benchpool.yaml of"),
     ],
@@ -108,7 +108,7 @@ def test_restore_limits_unpacked_size(tmp_path: Path, monkeypatch: pytest.Monkey
         assert error.numbers["limit"] == 8 * MIB
         assert "8.0 MiB" in error.message
     fits = packed(tmp_path / "fits.gz", [("elsewhere", small), database])
-    assert "pool.sqlite was put back" in restoring.restore(tmp_path / "state", str(fits))[0]
+    assert "pool.sqlite was restored" in restoring.restore(tmp_path / "state", str(fits))[0]
 
 
 def test_restore_limits_headers_and_members(
@@ -121,7 +121,7 @@ def test_restore_limits_headers_and_members(
     assert refused(tmp_path / "state", copy).numbers["limit"] == copy_archive.MOST_HEADER
     monkeypatch.setattr(copy_archive, "MOST_MEMBERS", 3)
     many = packed(tmp_path / "many.tar", [(f"file-{number}", b"") for number in range(4)])
-    assert "more than 3 members" in refused(tmp_path / "state", many).message
+    assert "more than 3 entries" in refused(tmp_path / "state", many).message
 
 
 def test_restore_rejects_archive_larger_than_disk(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_restore_rejects_archive_larger_than_disk(tmp_path: Path) -> None:
     copy.write_bytes(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
     error = refused(tmp_path / "state", copy)
     assert error.code == "copy-too-large"
-    assert "member pool.sqlite" in error.message
+    assert "at entry pool.sqlite" in error.message
 
 
 @pytest.mark.parametrize("kind", ["cut", "damaged", "checksum", "nested"])

@@ -56,7 +56,7 @@ def test_unreachable_state_folder_is_rejected_for_accounts(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
-    with pytest.raises(InvalidInput, match=r"cannot get through .*--state"):
+    with pytest.raises(InvalidInput, match=r"have no access through .*--state"):
         state.prepare(tmp_path / "closed" / "state", passable=True)
 
 
@@ -119,7 +119,7 @@ def test_lock_holder_without_note_ends_as_advised(
             folder.running.write_text("{")
             with pytest.raises(Unavailable) as refused, state.alone(folder):
                 pass
-            (advised,) = re.findall(r"end it with `([^`]+)`", refused.value.message)
+            (advised,) = re.findall(r"Stop it with `([^`]+)`", refused.value.message)
             assert advised == f"kill {holder.pid}"
             subprocess.run(shlex.split(advised), check=True)
             holder.wait()

@@ -69,7 +69,7 @@ def test_jobs_survive_ctrl_c_and_are_adopted(tmp_path: Path, record_property: An
         held = first.held(account())
 
         second = benchpool("up", "--state", str(state), "--json", "--port", "0")
-        assert (second.returncode, "already runs" in second.stdout) == (1, True)
+        assert (second.returncode, "already running" in second.stdout) == (1, True)
 
         assert first.stop(signal.SIGINT) == 0
         goodbye = first.wait_event("stopping")
@@ -101,13 +101,13 @@ def test_jobs_survive_ctrl_c_and_are_adopted(tmp_path: Path, record_property: An
     down = benchpool("down", "--state", str(state), "--json")
     error = json.loads(down.stdout)["error"]
     assert (down.returncode, error["code"]) == (4, "not-running")
-    assert "0 jobs and 1 notebook server of it run on" in error["message"]
-    advised = re.search(r"`benchpool (down [^`]*)` ends them", error["message"])
+    assert "0 jobs and 1 notebook server of it are still running" in error["message"]
+    advised = re.search(r"`benchpool (down [^`]*)` stops them", error["message"])
     assert advised is not None, error
     assert identity(pid) is not None
     ended = benchpool(*shlex.split(advised[1]))
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "1 service stopped; benchpool wake-service NAME begins one again: web." in ended.stdout
+    assert "1 service stopped; `benchpool wake-service NAME` starts one again: web." in ended.stdout
     assert identity(pid) is None  # ended, even as a zombie
     down = benchpool("down", "--state", str(state))
     assert "No benchpool runs from" in down.stderr

@@ -92,9 +92,9 @@ def test_lost_volumes_are_restored_by_printed_commands(site: Site, tmp_path: Pat
     _, _, putting = notes.partition("Put the newest copies back")
     commands = re.findall(r"^  (now=.*|kubectl .*)$", putting.partition("\n\n")[0], re.MULTILINE)
     told = typed(site, tmp_path, *commands)
-    assert "jupyterhub.sqlite was put back" in told
-    assert "Put back into /volume: 1 uploaded file" in told
-    assert "do not go together" not in told
+    assert "jupyterhub.sqlite was restored" in told
+    assert "Restored to /volume: 1 uploaded file" in told
+    assert "do not match the trail" not in told
     parts.wait_whole(site, "hub")
     parts.wait_whole(site, "scheduler", 2)
     site.wait_ready()

@@ -1,4 +1,4 @@
-"""The sentences of docstrings and comments, for tests of their language."""
+"""Sentences of docstrings, comments, messages, pages and docs, for tests of their language."""
 
 from __future__ import annotations
 
@@ -35,3 +35,70 @@ def prose(source: str) -> Iterator[Sentence]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield Sentence(token.start[0], QUOTED.sub("", token.string.lstrip("#:! ")))
+
+
+def messages(source: str) -> Iterator[Sentence]:
+    """Yield the texts of a Python module that are not docstrings, without their code.
+
+    >>> [one.text for one in messages('name = "a-b"\\nraise Refused("`x` is no GPU.")')]
+    [' is no GPU.']
+    """
+    tree = ast.parse(source)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in alone:
+                yield Sentence(node.lineno, QUOTED.sub("", text))
+
+
+_SCRIPT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|(?P<text>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`)",
+    re.DOTALL,
+)
+
+
+def of_script(source: str) -> Iterator[Sentence]:
+    """Yield the texts of more than one word in TypeScript or JavaScript.
+
+    >>> [one.text for one in of_script("const a = 'x'; // not `this`\\nsay('two words');")]
+    ['two words']
+    """
+    for found in _SCRIPT.finditer(source):
+        text = re.sub(r"\$\{[^}]*\}", "", (found["text"] or "")[1:-1])
+        if " " in text.strip():
+            yield Sentence(source.count("\n", 0, found.start()) + 1, text)
+
+
+_MARKUP = re.compile(
+    r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<code.*?</code>|<script.*?</script>", re.DOTALL
+)
+_TAG = re.compile(r"<[^>]*>")
+_SHOWN = re.compile(r'(?:aria-label|title|placeholder|data-label|alt)="([^"]*)"')
+
+
+def of_template(source: str) -> Iterator[Sentence]:
+    """Yield the lines of a page template that users read, with its labels.
+
+    >>> [one.text for one in of_template('<b title="Two words">{{ one }} GPU</b>')]
+    [' Two words   GPU ']
+    """
+    text = _MARKUP.sub(lambda found: "\n" * found[0].count("\n"), source)
+    for number, line in enumerate(text.splitlines(), 1):
+        labels = " ".join(_SHOWN.findall(line))
+        yield Sentence(number, f" {labels} {_TAG.sub(' ', line)}")
+
+
+_FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"<[^>]*>|\]\([^)]*\)|https?://\S+|`[^`\n]*`|<!--.*?-->")
+
+
+def of_page(source: str) -> Iterator[Sentence]:
+    """Yield the lines of a Markdown page, without code and addresses of links.
+
+    >>> [one.text for one in of_page("See [a](told.md) and `told`.\\n```\\ntold\\n```")]
+    ['See [a and .']
+    """
+    text = _FENCE.sub(lambda found: "\n" * found[0].count("\n"), source)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield Sentence(number, _LINK.sub("", line))

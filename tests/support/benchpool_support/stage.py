@@ -85,7 +85,7 @@ def _record(state: State, least: int | None = None) -> JobRecord:
     preempted = StopIntent(Intent.PREEMPT, 0.0, 30.0) if state is State.PAUSING else None
     spec = JobSpec(min_workers=least)
     facts = ("", "", "susan", "susan", JobState(state.value), 0.0, 0.0)
-    return JobRecord(*facts, spec, wish=preempted)
+    return JobRecord(*facts, spec, stop_request=preempted)
 
 
 def reason(text: str, remedy: str = "", code: str = "pool-full") -> contract.Reason:
