@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+from benchpool_scheduler.contract.errors import RATE_LIMITED
 from benchpool_scheduler.errors import TooMany
 from benchpool_scheduler.service import Caller
 
@@ -55,7 +56,7 @@ class Limits:
             raise TooMany(
                 f"The limit is {self._rate.per_s:g} requests a second for {caller.name}; every "
                 f"{A_PIECE} entries of a list count as one more. Wait {wait_s} s.",
-                code="too-many-requests",
+                code=RATE_LIMITED,
                 numbers={"per_s": self._rate.per_s, "retry_after_s": wait_s},
             )
         self._take(caller, 1)

@@ -12,7 +12,7 @@ import httpx
 
 from benchpool_scheduler.client import answers
 from benchpool_scheduler.client.credentials import Credentials
-from benchpool_scheduler.contract.errors import SAFE_MODE
+from benchpool_scheduler.contract.errors import RATE_LIMITED, SAFE_MODE
 from benchpool_scheduler.contract.operation import Call
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.phrases import duration
@@ -117,6 +117,9 @@ def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
     return call.repeatable and (passing or failed.code == answers.NOT_BENCHPOOL)
 
 
+RATE_PATIENCE_S = 30.0
+"""Retry timeout of requests that the rate limit rejects, in seconds."""
+
 Tell = Callable[[str], object]
 """Called once when a call waits."""
 
@@ -164,6 +167,10 @@ class Tries:
     def pause_after(self, call: Call[Any], failed: BenchpoolError) -> float:
         """Return the seconds until the next try. Raise ``failed`` if no try is left."""
         pause, now = next(self._pauses), self._clock()
+        if failed.code == RATE_LIMITED:
+            pause = max(pause, float(failed.numbers.get("retry_after_s") or 0))
+            if now + pause <= self._begun + RATE_PATIENCE_S:
+                return pause
         self.silent = failed.code == answers.SILENT
         once_more = self.silent and self._once_more and not call.has_key
         over = now + pause > self._begun + self._most_s and not once_more

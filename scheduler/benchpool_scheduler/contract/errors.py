@@ -6,6 +6,8 @@ from msgspec import Struct
 
 SAFE_MODE = "safe-mode"
 """Code of requests that are rejected until an administrator has acted. Retries do not help."""
+RATE_LIMITED = "too-many-requests"
+"""Code of a request that the rate limit rejected, and that so had no effect."""
 
 
 class ErrorBody(Struct, frozen=True):

@@ -215,6 +215,14 @@ def test_requests_above_rate_limit_are_rejected_until_later(tmp_path: Path) -> N
                 hub.status()
 
 
+def test_client_waits_for_the_rate_limit(tmp_path: Path) -> None:
+    """An upload of many small files goes on at the speed of the limit."""
+    rate = Rate(per_s=20, burst=2)
+    with served(tmp_path / "state", rate=rate) as service, service.client("susan") as susan:
+        for _ in range(12):
+            assert susan.jobs() == []
+
+
 def test_long_list_counts_as_several_requests(tmp_path: Path) -> None:
     rate, runtime = Rate(per_s=0.01, burst=4), ScriptedRuntime(devices(5))
     with served(tmp_path / "state", rate=rate, runtime=runtime, keep_jobs=True) as service:
