@@ -45,9 +45,11 @@ def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWor
 
 @pytest.fixture(scope="module")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
-    """Yield a factory of users with browser windows, which are closed at the end."""
+    """Yield a factory of users with browser windows. At the end windows and servers are closed."""
+    names: set[str] = set()
 
     def make(name: str, **context: object) -> Person:
+        names.add(name)
         home: Path = workstation.state / "homes" / name
         home.mkdir(parents=True, exist_ok=True)
         password = workstation.shared_password
@@ -56,6 +58,10 @@ def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callab
 
     yield make
     windows.close_all()
+    for name in names:
+        if workstation.hub.get(f"/users/{name}").status_code == 200:
+            for server in workstation.servers(name):
+                workstation.stop_server(name, server)
 
 
 @pytest.fixture

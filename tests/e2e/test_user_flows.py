@@ -225,7 +225,7 @@ def test_failed_cell_is_opened_corrected_and_resent(joe: Person) -> None:
     expect(fold).to_contain_text("crash.ipynb as saved has the same code.")
     expect(fold).to_contain_text("print(notes['b'])")
     joe.page.get_by_role("button", name="Show 1 sent earlier as crash").click()
-    earlier = joe.page.locator(".bp-Row", has_text="failed in cell 2")
+    earlier = joe.page.locator(".bp-Row", has_text="failed in cell 2").filter(has_text="crash")
     earlier.locator(".bp-Row-main").click()
     fold = earlier.get_by_test_id("benchpool-sent-code")
     fold.locator("summary").click()

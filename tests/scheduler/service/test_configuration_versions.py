@@ -196,7 +196,7 @@ async def test_unwritable_file_creates_no_version(tmp_path: Path) -> None:
     )
     async with opened(pool):
         folder.rename(tmp_path / "away")
-        with pytest.raises(Unavailable, match="nothing was changed"):
+        with pytest.raises(Unavailable, match="Nothing was changed"):
             await pool.configuration.apply(ADMIN, STORY + "# new\n")
         assert len(await pool.configuration.versions.log(ADMIN, 10)) == 1
 
