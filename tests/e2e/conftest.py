@@ -45,12 +45,16 @@ def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWor
 
 @pytest.fixture(scope="module")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
-    """Yield a factory of users with browser windows. At the end windows and servers are closed."""
-    names: set[str] = set()
+    """Yield a factory of users with browser windows.
+
+    At the end, windows and servers are closed and the layout of JupyterLab is forgotten, so that
+    the next file does not find open notebooks or panels.
+    """
+    names, homes = set[str](), workstation.state / "homes"
 
     def make(name: str, **context: object) -> Person:
         names.add(name)
-        home: Path = workstation.state / "homes" / name
+        home: Path = homes / name
         home.mkdir(parents=True, exist_ok=True)
         password = workstation.shared_password
         url = workstation.ready["url"]
@@ -62,6 +66,8 @@ def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callab
         if workstation.hub.get(f"/users/{name}").status_code == 200:
             for server in workstation.servers(name):
                 workstation.stop_server(name, server)
+        for layout in (homes / name / ".jupyter/lab/workspaces").glob("*"):
+            layout.unlink()
 
 
 @pytest.fixture
