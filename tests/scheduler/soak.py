@@ -9,7 +9,7 @@ soak. To repeat exactly that round, pass its seed with ``--seed``.
 
 instead checks this number of pools, equally many of every kind: each must settle soon (R20). A pool
 that does not settle is printed as a case, with its kind and number. Pools are numbered, so that a
-large soak can be run in parts.
+large soak can be run in parts. A pool at which the core fails counts as wrong.
 """
 
 from __future__ import annotations
@@ -46,11 +46,15 @@ def look_at_pools(first: int, count: int) -> int:
     for number in range(first, first + count):
         kind = names[number % len(names)]
         pool = drawn_pool(number, KINDS[kind])
-        settled = settle(pool)
-        acting[settled.acting] += 1
-        if settled.complaint:
+        try:
+            settled = settle(pool)
+            acting[settled.acting] += 1
+            complaint = settled.complaint
+        except AssertionError as error:
+            complaint = f"the core failed: {error}"
+        if complaint:
             wrong += 1
-            print(f"pool {number} of kind {kind}: {settled.complaint}\n{as_case(pool)}", flush=True)
+            print(f"pool {number} of kind {kind}: {complaint}\n{as_case(pool)}", flush=True)
     passes = ", ".join(f"{acting[number]} with {number}" for number in sorted(acting))
     print(f"{count} pools from number {first} on, {wrong} wrong; passes that acted: {passes}")
     return wrong

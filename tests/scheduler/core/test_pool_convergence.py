@@ -15,9 +15,11 @@ from benchpool_support.settling import FEW_ACTING, broken_on_the_way, settle
 
 TROUBLED = {
     "models": (525, 2763, 3182),
-    "elastic": (83, 1850, 1963, 3529, 3751),
+    "elastic": (83, 1850, 1963, 3529, 3751, 308_538),
     "levels": (2621,),
-    "elastic-models": (290, 1817),
+    "elastic-models": (290, 1817, 241_111, 251_011),
+    "parts": (680_621,),
+    "scattered": (260_683, 602_818, 694_924),
 }
 """Pools that once did not settle, settled slowly, or could not be decided."""
 

@@ -128,25 +128,29 @@ class PassChanges:
 
     def forget_growth(self, info: JobInfo) -> None:
         """Undo the workers that the pass gave to a running job whose smallest gang leaves (R10)."""
-        job = info.job.id
-        if (entry := self.assigned.get(job)) is None:
-            return
-        for part in entry.parts:
+        if (entry := self.assigned.get(info.job.id)) is not None:
+            self._forget(info, entry.parts)
+
+    def withdraw(self, unit: PreemptionUnit) -> None:
+        """Remove the start of a released unit. A gang goes with all workers added to it (R10)."""
+        info = unit.info
+        parts = self.assigned[info.job.id].parts
+        others = tuple(part for part in parts if part.workers != unit.workers)
+        if unit.is_gang:
+            self._forget(info, others)
+        else:
+            self.reassign(info, others)
+
+    def _forget(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
+        """Remove all decisions for a job, and free what these parts hold."""
+        for part in parts:
             amounts = info.request.times(len(part.workers))
             self.journal.record((QuotaLedger.add, self.ledger, info, amounts))
             self.ledger.add(info, NOTHING - amounts)
             for worker in part.workers:
                 self.capacity.unassign(info, worker)
         self.reassign(info, ())
-        self._leave_home(job)
-
-    def withdraw(self, unit: PreemptionUnit) -> None:
-        """Remove the start of a released unit from the decisions of this pass."""
-        job = unit.info.job.id
-        parts = self.assigned[job].parts
-        self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
-        if job not in self.assigned:
-            self._leave_home(job)
+        self._leave_home(info.job.id)
 
     def _leave_home(self, job: JobId) -> None:
         homes = self.capacity.homes

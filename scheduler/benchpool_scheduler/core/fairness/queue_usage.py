@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -12,6 +13,9 @@ from benchpool_scheduler.core.jobs.tree import Branch, Tree
 from benchpool_scheduler.core.model import ProjectName
 
 INFINITE = float("inf")
+
+POOL = -1
+"""Stands for the pool where an index of a project is expected."""
 
 
 class QueueUsage:
@@ -40,10 +44,27 @@ class QueueUsage:
             for branch in self.tree.branches
         ]
 
+    def overbooked(self, above: Sequence[int]) -> bool:
+        """Return whether guarantees exceed the GPUs of the pool or of these projects.
+
+        Args:
+            above: Projects from the top down, as in a path.
+        """
+        return POOL in self._overbooked or any(index in self._overbooked for index in above)
+
     @cached_property
-    def overbooked(self) -> bool:
-        """Return whether the guarantees of requesting projects exceed the pool's GPUs."""
-        return sum(self.shares[index].gpus for index in self.tree.tops) > self.total.gpus
+    def _overbooked(self) -> frozenset[int]:
+        """Projects whose children deserve more GPUs together than they do, and ``POOL``."""
+        below = Counter[int]()
+        for branch in self.tree.branches:
+            parent = branch.path[-2] if len(branch.path) > 1 else POOL
+            below[parent] += self.shares[branch.index].gpus
+        pool = self.total.gpus
+        return frozenset(
+            index
+            for index, gpus in below.items()
+            if gpus > (pool if index == POOL else self.shares[index].gpus)
+        )
 
     def within_share(self, index: int, extra: Amounts, *, beside: Amounts = NOTHING) -> bool:
         """Return whether the project stays within its fair share with ``extra`` (R15).
@@ -93,6 +114,20 @@ class QueueUsage:
         return self.within_quota(index, extra, beside=beside) or self.within_share(
             index, extra, beside=beside
         )
+
+    def beyond_due(self, index: int, apart_from: int | None) -> Amounts:
+        """Return the GPUs that children of a project hold beyond their quota and fair share.
+
+        Args:
+            index: The parent.
+            apart_from: A child that is left out.
+        """
+        held, deserved, total = self.ledger.held, self.shares, 0
+        for child in self.tree.branches[index].children:
+            quota = self.guarantees[child][0]
+            if child != apart_from and quota is not None:
+                total += max(0, held[child].gpus - max(quota, deserved[child].gpus))
+        return Amounts(total, 0, 0) if total else NOTHING
 
     def first_over(self, index: int, extra: Amounts) -> int:
         """Return the first resource with which ``extra`` exceeds share and quota, or 0 (GPUs)."""

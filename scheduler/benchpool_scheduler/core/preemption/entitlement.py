@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, goes_after
-from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU
+from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
@@ -102,35 +102,46 @@ class Entitlement:
             return Victim(unit, BY_QUOTA, level)
         return None
 
-    def comes_back(self, victim: Victim) -> bool:
-        """Return whether a victim is due work that stops for work that is not due (R16).
+    def comes_back(self, victim: Victim, own: Amounts) -> bool:
+        """Return whether a victim is due work that could reclaim its GPUs at once (R16, R20).
 
         This is checked when all victims are gone. Projects give whole jobs, so that they may have
-        given more than they held beyond their quota. A victim that then fits into the quota could
-        reclaim its GPUs. Jobs of lower priority in its own project are not counted.
+        given more than they held beyond their due. Not counted is what the victim could reclaim:
+        jobs of lower priority in its own project, and what its siblings hold beyond their due.
 
-        If the claimant only grows, a victim that fits into the share counts too. The same holds for
-        a claimant that takes its own project above quota and share, whatever its priority. A claim
-        of another project would undo it, and the cycle would repeat.
+        - A claim within quota must be met: no victim counts. If the guarantees are overbooked, or
+          the claimant only grows, victims that fit into their quota count.
+        - For another claim, victims that fit into their quota count. If the claimant only grows, or
+          passes its due as soon as ``own`` starts again, those that fit into the share count too.
+        - Inside a project, both count if the claimant takes it above quota and share.
+
+        Args:
+            own: What the claimant's own project gives.
         """
         usage, theirs, within = self.usage, victim.unit.info.branch.path, self.usage.within_due
+        level, grows = victim.level, self.state.changes.workers_of(self.info) > 0
         if victim.ground == BY_PRIORITY:
-            if self._keeps_its_due():
+            if self._keeps_its_due(0, self.wanted):
                 return False
-        elif usage.within_quota(self.path[victim.level], self.wanted):
-            if not usage.overbooked:
-                return False
-            theirs, within = theirs[victim.level :], usage.within_quota
         else:
-            theirs = theirs[victim.level :]
-            if not self.state.changes.workers_of(self.info):
+            theirs = theirs[level:]
+            by_quota = usage.within_quota(self.path[level], self.wanted)
+            if by_quota and not grows and not usage.overbooked(self.path[:level]):
+                return False
+            if by_quota or (not grows and self._keeps_its_due(level, self.wanted + own)):
                 within = usage.within_quota
-        asked, lower = victim.unit.amounts, self.candidates.held_below(victim.unit.info)
-        return all(within(index, asked, beside=lower) for index in theirs)
+        asked, beside = victim.unit.amounts, self.candidates.held_below(victim.unit.info)
+        below: int | None = None
+        for index in reversed(theirs):
+            beside += usage.beyond_due(index, below)
+            if not within(index, asked, beside=beside):
+                return False
+            below = index
+        return True
 
-    def _keeps_its_due(self) -> bool:
-        """Return whether the claimant's side stays within quota or share at every level."""
-        return all(self.usage.within_due(index, self.wanted) for index in self.path)
+    def _keeps_its_due(self, level: int, extra: Amounts) -> bool:
+        """Return whether the claimant's side stays within quota or share from a level downwards."""
+        return all(self.usage.within_due(index, extra) for index in self.path[level:])
 
     def order_of_victim(self, victim: Victim) -> VictimOrder:
         """Return the sort key of projects for paying. The smallest key pays first.

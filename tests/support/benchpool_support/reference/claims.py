@@ -171,12 +171,13 @@ def comes_back(
     victims: Victims,
     victim: Piece,
 ) -> bool:
-    """Return whether entitled work would be preempted for work that is not entitled (R16).
+    """Return whether a victim could reclaim its GPUs although it is due work (R16, R20).
 
-    With all victims gone, the victim fits into the quotas on its side, less the GPUs that its own
-    project holds in jobs of lower priority. The claimant does not fit. Inside a project both may
-    fit into the share instead. If the guarantees exceed the pool, no in-quota work is preempted for
-    other work.
+    With all victims gone, the victim fits into the quotas on its side, less what it could reclaim:
+    jobs of lower priority in its own project, and what siblings on its side hold beyond their due.
+    The claimant does not fit into its quota, or the guarantees above it are overbooked. The victim
+    may fit into the share instead if the claimant does not keep its due together with what its own
+    project gives, and inside a project.
     """
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.job.project)
     own = mine == theirs
@@ -201,18 +202,48 @@ def comes_back(
         now = held(after)[name][GPUS] + more
         return quota is None or now <= quota or (share and now <= shares.of[name][GPUS])
 
-    entitled = mine if own else mine[level : level + 1]
-    if all(within(name, wanted, share=own) for name in entitled) and (
-        own or not overbooked(snapshot, shares)
-    ):
+    given = sum(
+        (
+            need(piece.job)[GPUS] * len(piece.workers)
+            for piece in victims
+            if piece.job.project == claimant.project
+        ),
+        Fraction(0),
+    )
+    by_quota = not own and within(mine[level], wanted, share=False)
+    if by_quota and not overbooked(snapshot, shares, mine[:level]):
         return False
-    return all(within(name, asked - lower, share=own) for name in theirs[level:])
+    kept = all(within(n, wanted if own else wanted + given, share=True) for n in mine[level:])
+    if own and kept:
+        return False
+    share = not by_quota and not kept
+    beside = Fraction(lower)
+    for above, name in reversed([*zip((None, *theirs), theirs, strict=False)][level:]):
+        if not within(name, asked - beside, share=share):
+            return False
+        beside += sum(
+            beyond(after, shares, sibling.name)
+            for sibling in children(snapshot, above)
+            if sibling.name != name
+        )
+    return True
 
 
-def overbooked(snapshot: Snapshot, shares: FairShares) -> bool:
-    """Return whether the shares of all projects add up to more GPUs than the pool has."""
-    due = sum(shares.of[project.name][GPUS] for project in children(snapshot, None))
-    return due > pool_total(snapshot, NOTHING)[GPUS]
+def beyond(snapshot: Snapshot, shares: FairShares, name: ProjectName) -> Fraction:
+    """Return the GPUs that a project holds beyond its guarantee and its share."""
+    quota = shares.guaranteed[name][GPUS]
+    if quota is None:
+        return Fraction(0)
+    return max(Fraction(0), held(snapshot)[name][GPUS] - max(quota, shares.of[name][GPUS]))
+
+
+def overbooked(snapshot: Snapshot, shares: FairShares, above: Sequence[ProjectName]) -> bool:
+    """Return whether children are due more GPUs than the pool, or one of these projects, is."""
+    return any(
+        sum(shares.of[project.name][GPUS] for project in children(snapshot, name))
+        > (pool_total(snapshot, NOTHING) if name is None else shares.of[name])[GPUS]
+        for name in (None, *above)
+    )
 
 
 def sets(available: Sequence[Piece]) -> Iterator[Victims]:
