@@ -173,10 +173,13 @@ def _script(word: str, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def since(text: str | None, now: datetime) -> datetime | None:
-    """Parse ``--since``: a time (RFC 3339) or an age (``90``, ``10m``, ``2h``, ``1d``).
+def instant(text: str | None, now: datetime, option: str) -> datetime | None:
+    """Parse a time (RFC 3339) or an age (``90``, ``10m``, ``2h``, ``1d``); None stays None.
 
-    >>> since("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00")).isoformat()
+    Raises:
+        InvalidInput: The text is neither. ``option`` is named, without its dashes.
+
+    >>> instant("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00"), "since").isoformat()
     '2026-01-01T10:00:00+00:00'
     """
     if text is None:
@@ -188,7 +191,8 @@ def since(text: str | None, now: datetime) -> datetime | None:
         at = datetime.fromisoformat(text)
     except ValueError as bad:
         raise InvalidInput(
-            f"--since is {text}. Give a time such as 2026-01-31T12:00:00Z, or an age such as 10m.",
-            field="since",
+            f"--{option} is {text}. "
+            "Give a time such as 2026-01-31T12:00:00Z, or an age such as 10m.",
+            field=option,
         ) from bad
     return at.astimezone()

@@ -57,7 +57,7 @@ def _events(session: Session, options: Options) -> int:
 def _records(session: Session, options: Options, *, events: bool = False) -> int:
     now = datetime.now(UTC)
     asked = {name: value for name, value in options.items() if name != "csv"}
-    asked |= {name: entry.since(options[name], now) for name in ("since", "until")}
+    asked |= {name: entry.instant(options[name], now, name) for name in ("since", "until")}
     if asked.get("outcome") is not None:
         asked["outcome"] = AuditOutcome(asked["outcome"])
     page = session.client.audit(events=events, **asked)
@@ -87,7 +87,7 @@ EMPTY = "The log is empty: nothing was written to it, or the job's files no long
 def _logs(session: Session, options: Options) -> int:
     client, id_, worker = session.client, options["id"], options["worker"]
     attempt, screen = options["attempt"], session.screen
-    since = entry.since(options["since"], datetime.now(UTC))
+    since = entry.instant(options["since"], datetime.now(UTC), "since")
     if not options["follow"]:
         pieces = following.log_of(client, id_, attempt=attempt, worker=worker, since=since)
     elif attempt is not None:
@@ -95,7 +95,7 @@ def _logs(session: Session, options: Options) -> int:
         pieces = (piece.text.encode() for piece in log)
     else:
         pieces = following.follow(
-            client, client.job(id_).job.id, worker=worker, say=screen.aside, since=since
+            client, client.job(id_).job.id, worker=worker, report=screen.aside, since=since
         )
     written = False
     try:

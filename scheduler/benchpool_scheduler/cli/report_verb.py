@@ -64,8 +64,8 @@ def _report(session: Session, options: Options) -> int:
     now = datetime.now(UTC)
     answer = session.client.report(
         by=UseBy(options["by"]),
-        begin=entry.since(options["begin"], now),
-        end=entry.since(options["end"], now),
+        begin=entry.instant(options["begin"], now, "from"),
+        end=entry.instant(options["end"], now, "to"),
         month=options["month"],
     )
     if options["csv"]:
@@ -94,8 +94,8 @@ def _classes(rows: Sequence[UseRow]) -> Iterator[Sequence[str]]:
     """Yield the cells of each class. Rounded hours and shares add up to the total."""
     found = [UseClass(row.name or "") for row in rows]
     amounts = [row.gpu_h.get(one, 0.0) for one, row in zip(found, rows, strict=True)]
-    told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
-    for one, hours, part in told:
+    cells = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
+    for one, hours, part in cells:
         yield TITLES[one], hours, part if any(amounts) else "-"
 
 
@@ -106,8 +106,8 @@ def _legend(answer: UseReport) -> str:
         return f"{held}; and not held."
     waits = "Then the longest wait of 50 % and 95 % of the jobs, and how often they were preempted."
     unheld = sum(answer.total.gpu_h.get(one, 0.0) for one in UNHELD)
-    nobody = f" {phrases.gpu_hours(unheld)} GPU-hours were not held." if unheld else ""
-    return f"{held}. {waits}{nobody}"
+    not_held = f" {phrases.gpu_hours(unheld)} GPU-hours were not held." if unheld else ""
+    return f"{held}. {waits}{not_held}"
 
 
 def _columns(answer: UseReport) -> Sequence[Column]:
@@ -122,7 +122,7 @@ def _columns(answer: UseReport) -> Sequence[Column]:
 def _cells(answer: UseReport, row: UseRow) -> Sequence[str]:
     sums = [*(classes for _, classes in SUMS), *([] if answer.by in PEOPLE else [UNHELD])]
     return (
-        words.clean(row.name or _nobody(answer.by)),
+        words.clean(row.name or _unnamed(answer.by)),
         *(_hours(sum(row.gpu_h.get(one, 0.0) for one in classes)) for classes in sums),
         *((_money(row.cost or 0.0),) if answer.currency else ()),
         *(_waits(row) if answer.by in PEOPLE else ()),
@@ -147,7 +147,7 @@ def _hours(hours: float) -> str:
     return phrases.gpu_hours(hours).replace("under ", "<")
 
 
-def _nobody(by: UseBy) -> str:
+def _unnamed(by: UseBy) -> str:
     return "(no project)" if by is UseBy.PROJECT else "(none)"
 
 
