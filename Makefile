@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 	images manifests
 
 help:
-	@echo "make up      install requirements and start benchpool on this machine (ARGS=... goes to benchpool up)"
+	@echo "make up      install requirements and start benchpool on this machine (ARGS=... for benchpool up)"
 	@echo "make test-fast   tests without servers and browsers (three minutes on two cores)"
 	@echo "make test    all tests, including a real browser"
 	@echo "make test-orchestrators   tests of jobs in a real Airflow, Dagster and Prefect, each in its own environment"

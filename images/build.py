@@ -76,9 +76,9 @@ def with_docker(parts: list[str], tag: str, base: str | None) -> None:
             check=True,
         )
         asked = ["docker", "image", "inspect", "--format", "{{.Size}} {{.Id}}", name]
-        said = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
-        size, digest = said.split()
-        say(name, time.monotonic() - began, int(size), digest)
+        output = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+        size, digest = output.split()
+        report(name, time.monotonic() - began, int(size), digest)
 
 
 def with_buildah(parts: list[str], tag: str) -> None:
@@ -92,7 +92,7 @@ def with_buildah(parts: list[str], tag: str) -> None:
         with built.archive.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         where = f"sha256:{digest} {built.archive}"
-        say(built.name, built.seconds, built.archive.stat().st_size, where)
+        report(built.name, built.seconds, built.archive.stat().st_size, where)
         archives[part] = built.archive
     print(how_to_use(archives, tag))
 
@@ -117,7 +117,7 @@ def how_to_use(archives: Mapping[str, Path], tag: str) -> str:
     )
 
 
-def say(name: str, seconds: float, size: int, where: str) -> None:
+def report(name: str, seconds: float, size: int, where: str) -> None:
     """Print one image's figures."""
     print(f"{name:40} {seconds:6.0f} s {size / MIB:7.0f} MiB  {where}".rstrip(), flush=True)
 

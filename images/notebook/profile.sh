@@ -1,2 +1,2 @@
-# Login shells set their PATH anew: what the image brings comes first again.
+# Login shells reset PATH. Put the programs of the image first again.
 PATH="/opt/benchpool/bin:$PATH"

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from benchpool_support import checkout
-from benchpool_support.prose import Sentence, messages, of_page, of_script, of_template, prose
+from benchpool_support.prose import (
+    Sentence,
+    messages,
+    of_comments,
+    of_page,
+    of_script,
+    of_template,
+    prose,
+)
 
 WORDS = {
     r"so (?:many|long|much)\b(?! (?:as|that))": "at most N, after N seconds",
@@ -58,6 +66,14 @@ TEXTS: tuple[tuple[Reader, tuple[str, ...]], ...] = (
     (of_script, ("extension/src/**/*.ts*", "scheduler/benchpool_scheduler/web/static/*.js")),
     (of_template, ("scheduler/benchpool_scheduler/web/templates/*.html",)),
     (of_page, ("*.md", "*/README.md", "docs/**/*.md")),
+    (
+        of_comments,
+        (
+            *("Makefile", ".ci/run", "images/**/*.sh", "images/**/Dockerfile", "pyproject.toml"),
+            *("helm/**/*.yaml", "helm/**/*.tpl", "helm/**/*.Dockerfile", "tests/**/*.yaml"),
+            "extension/benchpool/cells/*.toml",
+        ),
+    ),
 )
 """Readers of sentences, and the files that they read."""
 

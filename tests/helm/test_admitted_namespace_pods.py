@@ -179,11 +179,11 @@ def test_admitted_pods_are_queued_as_project_jobs(
     site.access.wait(f"{PODS}/first", is_running, PATIENCE_S)
     made(joe, pod("second", gpus=2))
 
-    def says_why(pod: dict[str, Any]) -> bool:
-        said = pod["metadata"].get("annotations", {}).get(names.REASON, "")
-        return "vision" in said
+    def has_reason(pod: dict[str, Any]) -> bool:
+        reason = pod["metadata"].get("annotations", {}).get(names.REASON, "")
+        return "vision" in reason
 
-    site.access.wait(f"{PODS}/second", says_why, PATIENCE_S)
+    site.access.wait(f"{PODS}/second", has_reason, PATIENCE_S)
 
     def states() -> dict[str, State]:
         return {job.name: job.state for job in scheduler.client("susan").jobs()}

@@ -42,8 +42,8 @@ def spec(**more: Any) -> Manifest:
 def pin(node: str) -> list[Manifest]:
     """Return the scheduler's patch that pins a pod to this node and opens the gate."""
     slots = names.SLOTS.replace("/", "~1")
-    wish = {"key": "metadata.name", "operator": "In", "values": [node]}
-    required = {"nodeSelectorTerms": [{"matchFields": [wish]}]}
+    requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     return [
         {"op": "add", "path": "/spec/affinity", "value": affinity},

@@ -72,14 +72,14 @@ def test_scheduler_labels_match_its_deployment(
 
 
 def test_job_taints_reach_scheduler() -> None:
-    for taints, told in (
+    for taints, expected in (
         (None, "nvidia.com/gpu"),
         (["nvidia.com/gpu", "dedicated"], "nvidia.com/gpu,dedicated"),
     ):
         rendered = chart.render({} if taints is None else {"jobs": {"taints": taints}})
         pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
         variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
-        assert variables["BENCHPOOL_TOLERATIONS"] == told
+        assert variables["BENCHPOOL_TOLERATIONS"] == expected
 
 
 def test_worker_requests_and_priority_class_reach_scheduler() -> None:

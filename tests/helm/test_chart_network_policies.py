@@ -125,8 +125,8 @@ class Network:
         goals += [(name, *place) for name, place in OUTSIDE.items()]
         goals.append((API[0], "10.97.0.1", API[1]))
         others = [goal for goal in goals if goal[0] != who]
-        said = self.spaces[who].exec(who, "python3", "-c", TRY, json.dumps(others), seconds=60)
-        return {(name, port) for name, _, port in json.loads(said)}
+        output = self.spaces[who].exec(who, "python3", "-c", TRY, json.dumps(others), seconds=60)
+        return {(name, port) for name, _, port in json.loads(output)}
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,8 @@ def standing(site: Site) -> Iterator[Mapping[str, str]]:
     made(scheduler, path, {"metadata": owned, "spec": policy})
     path = f"/apis/{names.API_VERSION}/namespaces/{{space}}/trainingjobs"
     training = {"apiVersion": names.API_VERSION, "kind": "TrainingJob"}
-    wish = {"user": "susan", "project": "susan", "command": ["train"]}
-    made(scheduler, path, training | {"metadata": {"name": "susans"}, "spec": wish})
+    job_spec = {"user": "susan", "project": "susan", "command": ["train"]}
+    made(scheduler, path, training | {"metadata": {"name": "susans"}, "spec": job_spec})
     size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     whose = {"name": HOME, "annotations": {"hub.jupyter.org/username": "susan"}}
     made(hub, core + "persistentvolumeclaims", {"metadata": whose, "spec": size})

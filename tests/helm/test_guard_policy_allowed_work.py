@@ -213,6 +213,6 @@ def test_controller_pod_with_foreign_volume_is_rejected(
     path = f"/apis/batch/v1/namespaces/{site.workspace}/jobs"
     passes(eddy.call("POST", path, job))
     events = f"/api/v1/namespaces/{site.workspace}/events?fieldSelector=reason=FailedCreate"
-    said = f"benchpool [{door}]"
-    until(lambda: said in str(site.access.get(events)["items"]))
+    message = f"benchpool [{door}]"
+    until(lambda: message in str(site.access.get(events)["items"]))
     site.access.delete(f"{path}/takes-{door}?propagationPolicy=Background")

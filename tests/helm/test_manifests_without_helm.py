@@ -118,11 +118,11 @@ def test_invalid_values_are_reported(
 
 
 def test_page_and_makefile_use_existing_command(manifests: ModuleType) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         ["make", "-n", "manifests", "ARGS=-f site.yaml"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert "helm/manifests.py -f site.yaml" in said
+    assert "helm/manifests.py -f site.yaml" in output
     page = (ROOT / "docs/howto/install-cluster.md").read_text()
     for wanted in (
         'make manifests ARGS="-f site.yaml"',

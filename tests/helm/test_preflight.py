@@ -167,7 +167,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 def test_missing_requirement_is_reported(preflight: ModuleType, case: str) -> None:
     changed, more, level, text = CASES[case]
     found = look(preflight, {**GOOD, **changed}, **more)
-    assert any(one == level and text in said for one, said in found), found
+    assert any(one == level and text in message for one, message in found), found
 
 
 def test_only_stop_findings_fail_install(

@@ -59,13 +59,13 @@ def test_scheduler_may_only_patch_and_delete_pods() -> None:
 def test_notes_require_gate_without_mutating_policies() -> None:
     plain = rendered("auto")
     assert plain.of("MutatingAdmissionPolicy") == []
-    assert "their templates must have it" in plain.notes
-    assert "They get the gate automatically" in rendered().notes
+    assert "the templates of pods must contain the gate" in plain.notes
+    assert "New pods get the gate automatically" in rendered().notes
     (policy,) = rendered("v1").of("MutatingAdmissionPolicy")
     assert policy["apiVersion"] == "admissionregistration.k8s.io/v1"
 
 
 def test_work_namespace_is_rejected() -> None:
     own = [{"name": "benchpool-work", "project": "vision", "user": "susan"}]
-    with pytest.raises(HelmError, match="list those of others only"):
+    with pytest.raises(HelmError, match="List other namespaces only"):
         render({"admittedNamespaces": own})

@@ -151,7 +151,7 @@ def test_values_match_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"shceduler": {}}, "shceduler"),
         ({"scheduler": {"replicas": 0}}, "replicas"),
@@ -164,20 +164,20 @@ def test_values_match_schema() -> None:
         ({"notebooks": {"storage": {"size": "ten"}}}, "size"),
     ],
 )
-def test_invalid_values_are_rejected(values: Manifest, said: str) -> None:
-    with pytest.raises(HelmError, match=said):
+def test_invalid_values_are_rejected(values: Manifest, message: str) -> None:
+    with pytest.raises(HelmError, match=message):
         chart.render(values)
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
-        ({"hub": {"enabled": False}}, "hub.existing.apiUrl is needed"),
-        ({"proxy": {"ingress": {"enabled": True}}}, "proxy.ingress.host is needed"),
+        ({"hub": {"enabled": False}}, "hub.existing.apiUrl is required"),
+        ({"proxy": {"ingress": {"enabled": True}}}, "proxy.ingress.host is required"),
     ],
 )
-def test_missing_value_is_named(values: Manifest, said: str) -> None:
-    with pytest.raises(HelmError, match=re.escape(said)):
+def test_missing_value_is_named(values: Manifest, message: str) -> None:
+    with pytest.raises(HelmError, match=re.escape(message)):
         chart.render(values)
 
 

@@ -82,13 +82,13 @@ def test_volume_without_copy_has_no_job_and_is_noted(
     rendered = chart.render(values)
     assert {name.rpartition("-")[2] for name in jobs(rendered)} == left
     variables = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
-    (told,) = [
+    (copies,) = [
         one["value"]
         for one in variables["containers"][0]["env"]
         if one["name"] == "BENCHPOOL_COPIES"
     ]
-    assert told == ",".join(f"benchpool-copy-{part}" for part in sorted(left))
-    assert ("Copies of volumes" in rendered.notes) == bool(left)
+    assert copies == ",".join(f"benchpool-copy-{part}" for part in sorted(left))
+    assert ("Volumes are copied by" in rendered.notes) == bool(left)
     assert ("not copied" in rendered.notes) == ("pool" not in left)
 
 

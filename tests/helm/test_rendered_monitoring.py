@@ -51,7 +51,7 @@ def expressions() -> Iterable[str]:
     yield from (target["expr"] for panel in panels() for target in panel["targets"])
 
 
-def told() -> dict[str, set[str]]:
+def exported() -> dict[str, set[str]]:
     """Return the scheduler's metrics: their names with their labels."""
     some = {"x": 1.0}
     sample = GpuSample(0.0, 10.0, "GPU-a", 0.5, 0.2, 1.0, 2.0, 300.0, 9.0, 50.0)
@@ -120,7 +120,7 @@ def test_monitoring_peer_reaches_scheduler() -> None:
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
 def test_queries_use_only_exported_metrics_and_labels(expression: str) -> None:
-    known = told()
+    known = exported()
     read = list(selectors(promql_parser.parse(expression)))
     assert {one.name for one in read} == set(re.findall(r"benchpool_\w+", expression))
     for one in read:

@@ -143,9 +143,9 @@ def test_runtime_class_and_driver_are_configurable() -> None:
 
 
 def test_two_telemetry_sources_are_rejected() -> None:
-    said = "GPUs would be counted twice. Set one of them."
+    message = "GPUs would be counted twice. Set only one of them."
     values = {"telemetry": {"prometheus": "http://p", "agent": {"enabled": True}}}
-    with pytest.raises(HelmError, match=re.escape(said)):
+    with pytest.raises(HelmError, match=re.escape(message)):
         chart.render(values)
 
 

@@ -26,9 +26,9 @@ def test_proxy_pods_are_trusted_by_headless_service() -> None:
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["selector"].items() <= pod["labels"].items()
     facts = json.loads(release.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
-    told = variables(release)
+    environment = variables(release)
     for hub, before in (
-        (told["BENCHPOOL_HUB_PROXIES"], told["BENCHPOOL_TRUSTED_PROXIES"]),
+        (environment["BENCHPOOL_HUB_PROXIES"], environment["BENCHPOOL_TRUSTED_PROXIES"]),
         (facts["hub_proxies"], facts["trusted_proxies"]),
     ):
         assert listed(hub).names == ("benchpool-proxy-pods.benchpool.svc",)

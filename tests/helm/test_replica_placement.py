@@ -34,8 +34,8 @@ def budgets(rendered: Rendered) -> list[str]:
 
 
 def test_replicas_on_single_node_volume_prefer_one_node() -> None:
-    (wish,) = affinity(chart.render())["podAffinity"][PREFERRED]
-    together = wish["podAffinityTerm"]
+    (term,) = affinity(chart.render())["podAffinity"][PREFERRED]
+    together = term["podAffinityTerm"]
     assert together["topologyKey"] == "kubernetes.io/hostname"
     labels = chart.render().the("Deployment", "benchpool-scheduler")["spec"]["template"]["metadata"]
     assert together["labelSelector"]["matchLabels"].items() <= labels["labels"].items()
@@ -73,7 +73,7 @@ def test_site_affinity_is_merged() -> None:
 
 
 def test_two_replicas_on_single_pod_volume_are_rejected() -> None:
-    with pytest.raises(HelmError, match=r"scheduler\.replicas is 2: set replicas to 1, or access"):
+    with pytest.raises(HelmError, match=r"scheduler\.replicas is 2\. Set replicas to 1, or access"):
         with_volume("ReadWriteOncePod")
 
 

@@ -73,9 +73,9 @@ def test_scheduler_uses_existing_hub(beside: chart.Rendered) -> None:
     (container,) = beside.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"][
         "containers"
     ]
-    told = {one["name"]: one.get("value") for one in container["env"]}
-    assert told["JUPYTERHUB_API_URL"] == "http://hub.jupyter.svc:8081/hub/api"
-    assert told["BENCHPOOL_NAMESPACE"] == "jupyter"
+    variables = {one["name"]: one.get("value") for one in container["env"]}
+    assert variables["JUPYTERHUB_API_URL"] == "http://hub.jupyter.svc:8081/hub/api"
+    assert variables["BENCHPOOL_NAMESPACE"] == "jupyter"
 
 
 def test_overlay_sets_only_known_values() -> None:
@@ -173,10 +173,10 @@ def test_hub_image_ends_with_numeric_user() -> None:
 
 
 def test_make_target_explains_missing_chart() -> None:
-    said = subprocess.run(
+    result = subprocess.run(
         ["make", "-n", "test-z2jh"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "No chart given, so nothing was tested. Set CHART=DIR" in said.stdout
+    assert "No chart given, so nothing was tested. Set CHART=DIR" in result.stdout
 
 
 def test_page_includes_all_overlays() -> None:

@@ -1,4 +1,4 @@
-{{/* Names, labels and accounts. The keys of labels are those of contract/kubernetes.py. */}}
+{{/* Names, labels and accounts. contract/kubernetes.py defines the keys of labels. */}}
 
 {{- define "benchpool.fullname" -}}
 {{- if .Values.fullnameOverride -}}
@@ -26,7 +26,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* What selects the pods of a part: (list . "hub") */}}
+{{/* Labels that select the pods of a component: (list . "hub") */}}
 {{- define "benchpool.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: benchpool
@@ -34,7 +34,7 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
-{{/* The same labels as one text: NAME=VALUE, separated by commas. */}}
+{{/* The same labels as one string: NAME=VALUE, separated by commas. */}}
 {{- define "benchpool.selectorWords" -}}
 {{- $words := list -}}
 {{- range $name, $value := include "benchpool.selector" . | fromYaml -}}
@@ -43,7 +43,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- join "," $words -}}
 {{- end }}
 
-{{/* An image: (list . "hub") */}}
+{{/* Full name of the image of a component: (list . "hub") */}}
 {{- define "benchpool.image" -}}
 {{- $root := index . 0 -}}{{- $part := index . 1 -}}
 {{- $given := index $root.Values.images $part -}}
@@ -52,9 +52,9 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
 {{/*
-An image as the mirror has it, which takes the place of the image's registry: (list . "quay.io/a/b:1").
-What stands before the first slash is a registry where it has a point or a colon, or is localhost.
-helm/manifests.py says the same.
+Name of an image in the mirror, which replaces the registry: (list . "quay.io/a/b:1"). The part before
+the first slash is a registry if it contains a dot or a colon, or is localhost. helm/manifests.py has
+the same rule.
 */}}
 {{- define "benchpool.mirrored" -}}
 {{- $mirror := (index . 0).Values.images.mirror -}}{{- $name := index . 1 -}}
@@ -65,7 +65,7 @@ helm/manifests.py says the same.
 {{- end -}}
 {{- end }}
 
-{{/* Profiles of the start form, each image as the mirror has it; as JSON, below "value". */}}
+{{/* Profiles of the start form, with the images of the mirror: JSON with the key "value". */}}
 {{- define "benchpool.mirroredProfiles" -}}
 {{- $root := index . 0 -}}{{- $value := index . 1 -}}
 {{- if kindIs "map" $value -}}
@@ -89,7 +89,7 @@ helm/manifests.py says the same.
 {{- end -}}
 {{- end }}
 
-{{/* The images that a value holds, separated by line breaks. */}}
+{{/* Image names in a value, each on a line. */}}
 {{- define "benchpool.imagesIn" -}}
 {{- if kindIs "map" . -}}
 {{- range $key, $one := . -}}
@@ -104,7 +104,7 @@ helm/manifests.py says the same.
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" . }}-scheduler
 {{- end }}
 
-{{/* Whose tokens agents of nodes show; empty where there are none. */}}
+{{/* Account whose tokens the node agents present; empty without node agents. */}}
 {{- define "benchpool.nodeAgentUser" -}}
 {{- if .Values.telemetry.agent.enabled -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" . }}-node-agent
@@ -123,12 +123,12 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" .
 system:serviceaccount:{{ include "benchpool.hubNamespace" . }}:{{ include "benchpool.hubAccount" . }}
 {{- end }}
 
-{{/* Where hub, proxy and scheduler are for others. */}}
+{{/* Addresses of the hub and the scheduler in the cluster. */}}
 {{- define "benchpool.hubApi" -}}
 {{- if .Values.hub.enabled -}}
 http://{{ include "benchpool.fullname" . }}-hub.{{ .Release.Namespace }}.svc:8081{{ include "benchpool.baseUrl" . }}hub/api
 {{- else -}}
-{{ required "hub.existing.apiUrl is needed when hub.enabled is false, for example http://hub.jupyter.svc:8081/hub/api" .Values.hub.existing.apiUrl }}
+{{ required "hub.existing.apiUrl is required when hub.enabled is false, for example http://hub.jupyter.svc:8081/hub/api" .Values.hub.existing.apiUrl }}
 {{- end -}}
 {{- end }}
 
@@ -144,7 +144,7 @@ http://{{ include "benchpool.fullname" . }}-hub.{{ .Release.Namespace }}.svc:808
 http://{{ include "benchpool.fullname" . }}-scheduler.{{ .Release.Namespace }}.svc:8080
 {{- end }}
 
-{{/* Where the Hub's own proxy comes from: names are looked up, for the address of its pod changes. */}}
+{{/* Origin of requests of the hub's proxy. As a DNS name, because the address of its pod changes. */}}
 {{- define "benchpool.hubProxies" -}}
 {{- if .Values.hub.enabled -}}
 {{ include "benchpool.fullname" . }}-proxy-pods.{{ .Release.Namespace }}.svc
@@ -157,7 +157,7 @@ http://{{ include "benchpool.fullname" . }}-scheduler.{{ .Release.Namespace }}.s
 {{ .Values.secrets.existing | default (printf "%s-secrets" (include "benchpool.fullname" .)) }}
 {{- end }}
 
-{{/* What every container of ours has: the restricted pod security standard, and no writing but in volumes. */}}
+{{/* Security of our containers: the restricted pod security standard, and write access to volumes only. */}}
 {{- define "benchpool.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -173,7 +173,7 @@ fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
-{{/* Where the pods of a part may run: (list . .Values.hub) */}}
+{{/* Placement of the pods of a component: (list . .Values.hub) */}}
 {{- define "benchpool.placement" -}}
 {{- $part := index . 1 -}}
 {{- with $part.nodeSelector }}
@@ -188,24 +188,24 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 
 {{/*
-"true" where all replicas of the scheduler belong on one node: they share a volume that one node may
-mount. Then none of them is protected from disruption: one that has come to another node waits there
-for the volume until the last has left the first, so that a drain must be allowed to move them all.
+"true" if all replicas of the scheduler must run on one node, because only one node may mount their
+volume. Then they have no disruption budget. A replica on another node waits for the volume until the
+last one has left the first node, so a drain must be able to move all of them.
 */}}
 {{- define "benchpool.oneNode" -}}
 {{- $scheduler := .Values.scheduler -}}
 {{- if gt (int $scheduler.replicas) 1 -}}
 {{- if eq $scheduler.storage.accessMode "ReadWriteOncePod" -}}
-{{- fail (printf "scheduler.storage.accessMode is ReadWriteOncePod, which lets one pod mount the volume, and scheduler.replicas is %d: set replicas to 1, or accessMode to ReadWriteOnce (all replicas on one node) or ReadWriteMany (on several)." (int $scheduler.replicas)) -}}
+{{- fail (printf "With scheduler.storage.accessMode ReadWriteOncePod only one pod may mount the volume, but scheduler.replicas is %d. Set replicas to 1, or accessMode to ReadWriteOnce (all replicas on one node) or ReadWriteMany (on several)." (int $scheduler.replicas)) -}}
 {{- end -}}
 {{- if eq $scheduler.storage.accessMode "ReadWriteOnce" -}}true{{- end -}}
 {{- end -}}
 {{- end }}
 
 {{/*
-The scheduler's affinity: the site's own, and with it that replicas belong together or apart. It is a
-wish in both cases. As a must, all replicas of a drained node would wait for five minutes: Kubernetes
-looks for a place while the old ones are still ending there, and not again when they have gone.
+The scheduler's affinity: the site's own, and a preference for one node or for different nodes. If it
+were required, all replicas of a drained node would wait five minutes: Kubernetes looks for a node
+while the old replicas still stop on the first one, and does not try again when they have stopped.
 */}}
 {{- define "benchpool.schedulerAffinity" -}}
 {{- $affinity := deepCopy .Values.scheduler.affinity -}}
@@ -224,14 +224,14 @@ looks for a place while the old ones are still ending there, and not again when 
 {{ .Values.scheduler.storage.claim | default (printf "%s-scheduler" (include "benchpool.fullname" .)) }}
 {{- end }}
 
-{{/* A CronJob of copies: (list . "copy" "hub"). Names of CronJobs have at most 52 signs. */}}
+{{/* Name of a CronJob of copies: (list . "copy" "hub"). CronJob names have at most 52 characters. */}}
 {{- define "benchpool.copyName" -}}
 {{ printf "%s-%s-%s" (include "benchpool.fullname" (index . 0) | trunc 39 | trimSuffix "-") (index . 1) (index . 2) }}
 {{- end }}
 
 {{/*
-"true" where the volume of a part is copied: (list . "hub"). Not where there is none (a Hub's
-database elsewhere, another release's Hub), nor where one pod alone may mount it.
+"true" if the volume of a component is copied: (list . "hub"). It is not copied if it does not exist
+(an external database, or a hub of another release), or if only one pod may mount it.
 */}}
 {{- define "benchpool.copied" -}}
 {{- $root := index . 0 -}}
@@ -244,7 +244,7 @@ database elsewhere, another release's Hub), nor where one pod alone may mount it
 {{- end -}}
 {{- end }}
 
-{{/* The CronJobs that copy, separated by commas. */}}
+{{/* Names of the CronJobs that copy volumes, separated by commas. */}}
 {{- define "benchpool.copyNames" -}}
 {{- $found := list -}}
 {{- range $part := list "hub" "pool" -}}
@@ -265,8 +265,8 @@ imagePullSecrets:
 {{- end }}
 
 {{/*
-What every cookie says: no other site's page sends it along, and behind HTTPS it never travels in the
-clear. The proxy ends TLS or the ingress does, so it is the public address that tells.
+Options of all cookies: pages of other sites do not send them, and with HTTPS they are never sent
+unencrypted. TLS ends at the proxy or the ingress, so the public address determines the scheme.
 */}}
 {{- define "benchpool.cookieOptions" -}}
 {{- $options := dict "samesite" "Lax" -}}

@@ -51,6 +51,20 @@ def messages(source: str) -> Iterator[Sentence]:
                 yield Sentence(node.lineno, QUOTED.sub("", text))
 
 
+_COMMENT = re.compile(r"(?:^|(?<=\s))#+ ([^\n]*)|\{\{-? ?/\*(.*?)\*/", re.DOTALL | re.MULTILINE)
+
+
+def of_comments(source: str) -> Iterator[Sentence]:
+    """Yield the ``#`` comments of YAML, TOML, make and shell, and comments of chart templates.
+
+    >>> [one.text for one in of_comments("#!sh\\na: 'b#'  # one `x`\\n{{- /* two */}}")]
+    ['one ', ' two ']
+    """
+    for found in _COMMENT.finditer(source):
+        text = found[1] or found[2] or ""
+        yield Sentence(source.count("\n", 0, found.start()) + 1, QUOTED.sub("", text))
+
+
 _SCRIPT = re.compile(
     r"//[^\n]*|/\*.*?\*/|(?P<text>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`)",
     re.DOTALL,

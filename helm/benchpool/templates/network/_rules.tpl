@@ -1,4 +1,4 @@
-{{/* Pieces of network policies. */}}
+{{/* Rules of network policies. */}}
 
 {{- define "benchpool.network.dns" -}}
 {{- if or .Values.networkPolicy.dns.podSelectors .Values.networkPolicy.dns.ipBlocks -}}
@@ -49,7 +49,7 @@ namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Names
   ports: [{port: 8080, protocol: TCP}]
 {{- end }}
 
-{{/* Everything but the cluster's and the site's own addresses, and the metadata of clouds. */}}
+{{/* The internet: all addresses except networkPolicy.deniedRanges, and the extra rules of the site. */}}
 {{- define "benchpool.network.internet" -}}
 {{- if .Values.networkPolicy.internet -}}
 {{- $four := list }}{{- $six := list }}
@@ -65,7 +65,7 @@ namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ .Release.Names
 {{- end }}
 {{- end }}
 
-{{/* Everything but the metadata of clouds: for our own services, which call the API server, a login and a store. */}}
+{{/* All addresses except cloud metadata: our services call the API server, a login provider and a store. */}}
 {{- define "benchpool.network.outside" -}}
 - to:
     - ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32]}

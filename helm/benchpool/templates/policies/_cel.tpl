@@ -1,11 +1,11 @@
-{{/* Pieces of CEL. `object` is a pod unless said otherwise. */}}
+{{/* Expressions of CEL. `object` is a pod, unless noted otherwise. */}}
 
-{{/* Is the key of a resource a GPU's? */}}
+{{/* Prefixes of the keys of resources that are GPUs or devices. */}}
 {{- define "benchpool.cel.prefixes" -}}
 ['deviceclass.resource.kubernetes.io/'{{ range .Values.policies.gpuResourcePrefixes }}, '{{ . }}'{{ end }}]
 {{- end }}
 
-{{/* Does a pod's spec ask for devices? An argument: (list . "object.spec") */}}
+{{/* Whether a pod's spec requests devices: (list . "object.spec") */}}
 {{- define "benchpool.cel.asksForDevices" -}}
 {{- $root := index . 0 -}}{{- $spec := index . 1 -}}
 {{ $spec }}.?resourceClaims.orValue([]).size() > 0 ||
@@ -15,14 +15,14 @@
     r.exists(k, {{ include "benchpool.cel.prefixes" $root }}.exists(p, k.startsWith(p)) && string(r[k]) != '0')))
 {{- end }}
 
-{{/* Does a pod ask for GPUs by resource? */}}
+{{/* Whether a pod requests GPUs by a resource. */}}
 {{- define "benchpool.cel.asksForGpus" -}}
 (object.spec.containers + object.spec.?initContainers.orValue([])).exists(c,
   [c.?resources.?limits.orValue({}), c.?resources.?requests.orValue({})].exists(r,
     r.exists(k, {{ include "benchpool.cel.prefixes" . }}.exists(p, k.startsWith(p)) && string(r[k]) != '0')))
 {{- end }}
 
-{{/* Which version of MutatingAdmissionPolicy is used; empty where the cluster has none. */}}
+{{/* API version of MutatingAdmissionPolicy; empty if the cluster has none or policies.mutating is none. */}}
 {{- define "benchpool.mutatingVersion" -}}
 {{- $asked := .Values.policies.mutating -}}
 {{- if eq $asked "auto" -}}
@@ -47,12 +47,12 @@ request.userInfo.username == '{{ include "benchpool.hubUser" . }}'
 request.userInfo.username in [{{ range $i, $u := .Values.policies.jobControllers }}{{ if $i }}, {{ end }}'{{ $u }}'{{ end }}]
 {{- end }}
 
-{{/* The cluster's own controllers: they clear away what belongs to what is gone. */}}
+{{/* The cluster's own controllers, which delete the dependents of deleted objects. */}}
 {{- define "benchpool.cel.isCluster" -}}
 request.userInfo.username == 'system:kube-controller-manager' || 'system:serviceaccounts:kube-system' in request.userInfo.groups
 {{- end }}
 
-{{/* Are the keys of ours in a map of labels or annotations the same before and after? (list "labels") */}}
+{{/* Whether a request leaves the benchpool.io/ keys of labels or annotations unchanged: "labels" */}}
 {{- define "benchpool.cel.sameKeys" -}}
 {{- $map := . -}}
 object.metadata.?{{ $map }}.orValue({}).all(k, !k.startsWith('benchpool.io/') ||
@@ -61,7 +61,7 @@ object.metadata.?{{ $map }}.orValue({}).all(k, !k.startsWith('benchpool.io/') ||
   oldObject.metadata.?{{ $map }}.orValue({}).all(k, !k.startsWith('benchpool.io/') || k in object.metadata.?{{ $map }}.orValue({})))
 {{- end }}
 
-{{/* The head of a policy and its binding: (dict "root" . "name" "gpus") */}}
+{{/* Binding of a policy, and below it the head: (dict "root" . "name" "gpus") */}}
 {{- define "benchpool.policy.binding" -}}
 {{- $name := printf "%s-%s" (include "benchpool.fullname" .root) .name -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -82,27 +82,27 @@ metadata:
   labels: {{- include "benchpool.labels" .root | nindent 4 }}
 {{- end }}
 
-{{/* The control plane's own parts: controllers, kube-scheduler, nodes. Nobody can be given such a name. */}}
+{{/* Components of the control plane: controllers, kube-scheduler, nodes. Their names are reserved. */}}
 {{- define "benchpool.cel.isControlPlane" -}}
 (request.userInfo.username.startsWith('system:') && !request.userInfo.username.startsWith('system:serviceaccount:') &&
  request.userInfo.username != 'system:anonymous') ||
 'system:serviceaccounts:kube-system' in request.userInfo.groups
 {{- end }}
 
-{{/* Who runs the cluster: may delete NodePools, or is named in policies.trusted. */}}
+{{/* Whether the caller administers the cluster: may delete NodePools, or is listed in policies.trusted. */}}
 {{- define "benchpool.cel.isTrusted" -}}
 request.userInfo.username in {{ .Values.policies.trusted | toJson }} ||
 authorizer.group('benchpool.io').resource('nodepools').check('delete').allowed()
 {{- end }}
 
-{{/* Does the Job controller make a worker for a Job of the scheduler's? `object` is a pod. */}}
+{{/* Whether the Job controller creates a worker for a Job of the scheduler. `object` is a pod. */}}
 {{- define "benchpool.cel.isWorkerOfOurs" -}}
 ({{ include "benchpool.cel.isJobController" . }}) &&
 object.metadata.?labels[?'benchpool.io/role'].orValue('') == 'worker' &&
 object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'Job' && o.?controller.orValue(false) && o.name.startsWith('bp-'))
 {{- end }}
 
-{{/* Is something of ours, by its labels and annotations? An argument: (list . "oldObject") */}}
+{{/* Whether an object belongs to benchpool, by its labels and annotations: (list . "oldObject") */}}
 {{- define "benchpool.cel.bearsOurKeys" -}}
 {{- $root := index . 0 -}}{{- $it := index . 1 -}}
 ({{ $it }}.metadata.?labels.orValue({}).exists(k, k.startsWith('benchpool.io/') || k.startsWith('hub.jupyter.org/')) ||
@@ -111,7 +111,7 @@ object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'Job' && o.?con
   {{ $it }}.metadata.?labels[?'app.kubernetes.io/instance'].orValue('') == '{{ $root.Release.Name }}'))
 {{- end }}
 
-{{/* Is a name one of ours, in the work namespace? (list . "request.name"), for request.resource */}}
+{{/* Whether a name is reserved for benchpool, for request.resource: (list . "request.name") */}}
 {{- define "benchpool.cel.isOurName" -}}
 {{- $root := index . 0 -}}{{- $name := index . 1 -}}
 ({{ $name }}.startsWith('bp-') ||
@@ -123,7 +123,7 @@ object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'Job' && o.?con
 [{{ range $i, $p := .Values.policies.homeNames }}{{ if $i }}, {{ end }}'{{ $p }}'{{ end }}]
 {{- end }}
 
-{{/* Does no pod of ours ever bear this label? (list "k" "v"). A selector with one such label selects none of ours. */}}
+{{/* Whether no pod of benchpool has this label: (list "k" "v"). A selector with it selects none of them. */}}
 {{- define "benchpool.cel.isForeignLabel" -}}
 {{- $k := index . 0 -}}{{- $v := index . 1 -}}
 !({{ $k }}.startsWith('benchpool.io/') || {{ $k }}.startsWith('hub.jupyter.org/') ||
