@@ -63,8 +63,8 @@ def _differences(found: list[Compared]) -> None:
     for one in found:
         missed, more = sorted(one.needed - one.taken), sorted(one.taken - one.needed)
         if missed or more:
-            said = one.verdict if missed else "more than needed"
-            print(f"{one.text.name} [{one.selected}]: {said}; missed {missed}, more {more}")
+            verdict = one.verdict if missed else "more than needed"
+            print(f"{one.text.name} [{one.selected}]: {verdict}; missed {missed}, more {more}")
 
 
 def _p95_ms() -> float:

@@ -41,7 +41,7 @@ def lost(site: Site, lose: Callable[[Object], object]) -> tuple[float, float]:
 
     (former,) = parts.pods_of(site, "proxy")
     lose(former)
-    until(lambda: parts.is_anew(site, former), "the proxy is there anew")
+    until(lambda: parts.is_replaced(site, former), "the proxy is there anew")
     began = time.monotonic()
     until(lambda: answers("/user/susan/api/status"), "the notebook answers")
     notebook = time.monotonic() - began

@@ -126,7 +126,7 @@ class Pool:
             namespace=SPACE, labels=WORKERS, fields="status.phase=Running",
         )  # fmt: skip
 
-    async def told(self, name: str, patience_s: float = 300.0) -> None:
+    async def until_begun(self, name: str, patience_s: float = 300.0) -> None:
         """Wait until a job begins, or is promised the GPUs of its victims."""
         async with asyncio.timeout(patience_s):
             while True:
@@ -194,7 +194,7 @@ async def full(pool: Pool) -> list[Figure]:
         await pool.create(1, "owner", gpus=GPUS, workers=workers, preemptible=False)
         planned = await written.reach(1) - began
         first = await gone.reach(1) - began
-        told = await gone.reach(victims) - began
+        last = await gone.reach(victims) - began
         gang_runs = await running.reach(workers) - began
         figures = spending.figures(victims)
         calls = spending.calls()
@@ -205,7 +205,7 @@ async def full(pool: Pool) -> list[Figure]:
             f"a gang of {workers} x {GPUS} comes: planned, first notice written", "s", (planned,)
         ),
         Figure("the first pod is told to go", "s", (first,)),
-        Figure(f"{victims} notices sent: the last pod is told to go", "s", (told,)),
+        Figure(f"{victims} notices sent: the last pod is told to go", "s", (last,)),
         Figure("until the gang runs", "s", (gang_runs,)),
         *figures,
     ]
@@ -220,12 +220,12 @@ async def idle(pool: Pool, waiting: int) -> list[Figure]:
         more += pool.nodes - await _full_nodes(pool)
         await pool.create(more // 2, "more", gpus=GPUS)
         await pool.create(more - more // 2, "most", gpus=GPUS)
-    said = await pool.quiet()
+    explained = await pool.quiet()
     before, began = cpu_s(pool.pid), time.monotonic()
     await asyncio.sleep(IDLE_S)
     part = 100 * (cpu_s(pool.pid) - before) / (time.monotonic() - began)
     return [
-        Figure(f"{await _waiting(pool)} jobs wait: until each says why", "s", (said,)),
+        Figure(f"{await _waiting(pool)} jobs wait: until each says why", "s", (explained,)),
         Figure("processor while nothing happens", "% of a core", (part,)),
         Figure("memory", "MiB", (memory_mib(pool.pid),)),
     ]
@@ -249,7 +249,7 @@ async def _restarted(pool: Pool) -> tuple[float, float, float]:
     began = time.monotonic()
     pool.replica = pool.site.start()
     pool.restarting = False
-    await pool.told(name)
+    await pool.until_begun(name)
     return time.monotonic() - began, cpu_s(pool.pid), memory_mib(pool.pid)
 
 

@@ -166,7 +166,7 @@ async def serve(state: Path, nodes: int, every_s: float) -> None:
     server, sockets = HTTPServer(Application(api.rules(PREFIX))), bind_sockets(0, "127.0.0.1")
     server.add_sockets(sockets)
     await _quiet(pool)
-    _say({"url": f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}api/v1"})
+    _print({"url": f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}api/v1"})
     await _line("go")
     before, cost = pool.figures.read().passes, pool.figures.read().pass_s
     ending = asyncio.create_task(_end_jobs(workers, every_s))
@@ -174,7 +174,7 @@ async def serve(state: Path, nodes: int, every_s: float) -> None:
     ending.cancel()
     after = pool.figures.read()
     passes = after.passes - before
-    _say(
+    _print(
         {
             "passes": passes,
             "mean_pass_ms": (after.pass_s - cost) / max(1, passes) * 1000,
@@ -212,11 +212,11 @@ async def _end_jobs(workers: Workers, every_s: float) -> None:
 
 
 async def _line(wanted: str) -> None:
-    said = await asyncio.to_thread(sys.stdin.readline)
-    assert said.strip() == wanted, said
+    line = await asyncio.to_thread(sys.stdin.readline)
+    assert line.strip() == wanted, line
 
 
-def _say(facts: dict[str, object]) -> None:
+def _print(facts: dict[str, object]) -> None:
     print(json.dumps(facts), flush=True)
 
 

@@ -32,10 +32,10 @@ def asked(server: NotebookServer, cells: int, runs: int) -> Figure:
     taken = []
     for _ in range(runs + 1):
         began = time.perf_counter()
-        said = made(server.page.post("benchpool/prepare", json=body(cells=chain)))
+        answer = made(server.page.post("benchpool/prepare", json=body(cells=chain)))
         taken.append((time.perf_counter() - began) * 1000)
-        if not all(each["included"] for each in said["cells"]):
-            raise SystemExit(f"of {cells} cells some would not go along: {said}")
+        if not all(each["included"] for each in answer["cells"]):
+            raise SystemExit(f"of {cells} cells some would not go along: {answer}")
     return Figure(f"dialog for a notebook of {cells} cells", "ms", tuple(taken[1:]))
 
 

@@ -36,22 +36,22 @@ class ReportedProgress:
     weights: str = ""
     again: int = 0
 
-    def hear(self, line: str) -> None:
+    def read(self, line: str) -> None:
         """Read one line."""
-        kind, _, said = line.strip().partition(" ")
+        kind, _, value = line.strip().partition(" ")
         if kind == "weights":
-            self.weights = said
+            self.weights = value
         if kind == "loss":
-            step, loss = said.split()
+            step, loss = value.split()
             self.again += int(step) in self.losses
             self.losses[int(step)] = loss
 
 
-def attempt(command: list[str], environ: dict[str, str], told: ReportedProgress) -> int:
+def attempt(command: list[str], environ: dict[str, str], progress: ReportedProgress) -> int:
     """Run a training until it ends or is paused; return its exit status."""
     worker = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
     for line in worker.stdout or ():
-        told.hear(line)
+        progress.read(line)
     return worker.wait()
 
 

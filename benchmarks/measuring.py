@@ -94,7 +94,7 @@ def counted() -> int:
 def installed(folder: Path) -> None:
     """Build the driver's library and use it in the binding."""
     library = fake_driver.build(folder / "driver")
-    library.tell(gpus())
+    library.set_gpus(gpus())
     library.install(cast(Any, Patch()))
 
 
@@ -283,16 +283,16 @@ def main() -> None:
     parser.add_argument(
         "--database", help="a PostgreSQL's URL, for the record alone; it is emptied"
     )
-    told = parser.parse_args()
-    if told.database:
-        show("The record of use on a server", record(PostgreSql(told.database)))
+    chosen = parser.parse_args()
+    if chosen.database:
+        show("The record of use on a server", record(PostgreSql(chosen.database)))
         return
     with tempfile.TemporaryDirectory() as folder:
         calls = counted()
         installed(Path(folder))
-        minutes, rounds = asyncio.run(looks(told.looks, Path(folder)))
+        minutes, rounds = asyncio.run(looks(chosen.looks, Path(folder)))
     with tempfile.TemporaryDirectory() as folder:
-        on_a_node = [100 * it / TICK_S for it in agent(max(told.looks, 2), Path(folder))[1:]]
+        on_a_node = [100 * it / TICK_S for it in agent(max(chosen.looks, 2), Path(folder))[1:]]
     share = [100 * it / 60 for it in minutes]
     watched = [100 * (it / ASK_S) for it in rounds]
     with tempfile.TemporaryDirectory() as folder:

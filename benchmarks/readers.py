@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import checkout  # noqa: F401
 import psutil
 from crowd import ADMINISTRATORS, PEOPLE
-from responsiveness import order, told
+from responsiveness import next_message, order
 from tables import Figure, show
 
 from benchpool_scheduler.client import AsyncClient, Credentials
@@ -61,10 +61,10 @@ async def follow(url: str, tokens: Sequence[str], readers: int) -> None:
         lines = [f"GET {place.path}/events HTTP/1.1", f"Host: {place.netloc}"]
         writer.write("\r\n".join([*lines, f"Authorization: token {token}", "", ""]).encode())
         await reader.readuntil(b"still here")
-        tasks.append(asyncio.create_task(go_on(reader)))
+        tasks.append(asyncio.create_task(drain(reader)))
         writers.append(writer)
 
-    async def go_on(reader: asyncio.StreamReader) -> None:
+    async def drain(reader: asyncio.StreamReader) -> None:
         while data := await reader.read(1 << 16):
             look(data)
 
@@ -106,7 +106,7 @@ async def alone(url: str, readers: subprocess.Popen[str] | None) -> list[tuple[f
             await client.submit(msgspec.structs.replace(JOB, name=name))
             answered = time.perf_counter() - began
             if readers is not None:
-                await asyncio.to_thread(told, readers)
+                await asyncio.to_thread(next_message, readers)
             took.append((answered * 1000, (time.perf_counter() - began) * 1000))
     return took
 
@@ -163,11 +163,11 @@ def _one(
     server = _start([str(here.parent / "crowd.py"), folder, str(NODES), "3600"])
     following = None
     try:
-        url = told(server)["url"]
+        url = next_message(server)["url"]
         order(server, "go")
         if readers:
             following = _start([str(here), "--readers", str(readers), "--follow", url, who])
-            told(following)
+            next_message(following)
         base = url.removesuffix("/api/v1")
         times = asyncio.run(alone(base, following if who == "all jobs" else None))
         process = psutil.Process(server.pid)

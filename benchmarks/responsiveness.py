@@ -72,7 +72,7 @@ def rows(when: str, seen: dict[str, list[float]]) -> list[str]:
     return lines
 
 
-def told(server: subprocess.Popen[str]) -> Any:
+def next_message(server: subprocess.Popen[str]) -> Any:
     """Return the next message of the service."""
     assert server.stdout is not None
     return json.loads(server.stdout.readline())
@@ -98,12 +98,12 @@ def main() -> int:
         with subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as server:
-            url = told(server)["url"]
+            url = next_message(server)["url"]
             still = asyncio.run(reads(url, chosen.seconds / 3))
             order(server, "go")
             busy = asyncio.run(reads(url, chosen.seconds))
             order(server, "stop")
-            passes = told(server)
+            passes = next_message(server)
     print(f"\n### Reads while passes run, {chosen.nodes:,} nodes\n\n{machine()}\n")
     print(
         f"{14 * chosen.nodes:,} jobs; {passes['passes']} passes in {chosen.seconds:g} s, "

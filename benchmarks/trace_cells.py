@@ -118,10 +118,10 @@ def _names(text: Text, numbers: list[int]) -> dict[str, Any]:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             shell.run_cell(text.cells[number], store_history=True)
     cells = [NotebookCell(str(number), source) for number, source in enumerate(text.cells)]
-    said = loads(probe.answer(shell.user_ns, [""], sorted(names_of(cells)), seconds=5))
+    answer = loads(probe.answer(shell.user_ns, [""], sorted(names_of(cells)), seconds=5))
     return {
         name: [each["type"], each["is_immutable"], each["is_walked"], each["shares"]]
-        for name, each in said["names"].items()
+        for name, each in answer["names"].items()
     }
 
 
@@ -169,11 +169,11 @@ def _forked(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
                 os._exit(0)  # skip the parent's exit handlers
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            said = pipe.read()
+            text = pipe.read()
         os.waitpid(child, 0)
-    if not said:
+    if not text:
         raise RuntimeError("the run ended without an answer")
-    answer: dict[str, Any] = json.loads(said)
+    answer: dict[str, Any] = json.loads(text)
     return answer
 
 

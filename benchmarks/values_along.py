@@ -71,9 +71,9 @@ def sent(key: str) -> list[float]:
     at = [time.time()]
     with tempfile.TemporaryDirectory(prefix="benchpool-values-") as name:
         folder = Path(name)
-        said = sending.write(["x"], name, False, MOST_BYTES)
+        report = sending.write(["x"], name, False, MOST_BYTES)
         at.append(time.time())
-        values = live_values.of_folder(folder, said)
+        values = live_values.of_folder(folder, report)
         at.append(time.time())
         options = JobOptions(key=key, values=values, keep=Keep(()))
         draft = draft_of(cells_of(["import numpy", ""], CELL), options, os.environ).check()

@@ -21,7 +21,7 @@ from benchpool.server.requests import (
 )
 from benchpool_scheduler import __version__
 from benchpool_scheduler.contract import ErrorAnswer, Job
-from benchpool_scheduler.contract.field_types import told_alike
+from benchpool_scheduler.contract.field_types import clean_descriptions
 
 _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("prepare", "post", "Return what would be sent, and why", SendRequest, Preparation, 200),
@@ -44,8 +44,8 @@ def text() -> str:
 def document() -> dict[str, Any]:
     """Return the document as plain data."""
     types = {one for operation in _OPERATIONS for one in operation[3:5] if isinstance(one, type)}
-    told = sorted({*types, ErrorAnswer}, key=lambda one: one.__name__)
-    _, components = msgspec.json.schema_components(told, ref_template=_REF)
+    ordered = sorted({*types, ErrorAnswer}, key=lambda one: one.__name__)
+    _, components = msgspec.json.schema_components(ordered, ref_template=_REF)
     return {
         "openapi": "3.1.0",
         "info": {"title": "benchpool in the Jupyter server", "version": __version__},
@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
             f"/{name}": {method: _operation(name, summary, body, answer, status)}
             for name, method, summary, body, answer, status in _OPERATIONS
         },
-        "components": {"schemas": told_alike(components)},
+        "components": {"schemas": clean_descriptions(components)},
     }
 
 

@@ -142,11 +142,11 @@ def lanes(title: str, heads: Sequence[str], steps: Sequence[tuple[int, int, str]
         parts.append(f'<path class="arrow" d="M{tip[0] + tip[1]} {y - 4}L{tip[0]} {y}')
         parts[-1] += f'L{tip[0] + tip[1]} {y + 4}"/>'
         parts.append(_text(left + 8, y - 5, words))
-    told = "; ".join(
+    description = "; ".join(
         words if begin == end else f"{heads[begin]} to {heads[end]}: {words}"
         for begin, end, words in steps
     )
-    return _svg(height, title, told, parts)
+    return _svg(height, title, description, parts)
 
 
 def printed() -> Mapping[str, str]:
@@ -165,10 +165,10 @@ def printed() -> Mapping[str, str]:
 
 def _in_the_terminal(*words: str) -> str:
     """Return a command as typed in the project's folder, and its output."""
-    heard = io.StringIO()
-    with contextlib.redirect_stdout(heard), contextlib.chdir(CASES.parents[1]):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.chdir(CASES.parents[1]):
         cli.run(words, {}, Path())
-    return f"$ benchpool {' '.join(words)}\n{heard.getvalue()}"
+    return f"$ benchpool {' '.join(words)}\n{output.getvalue()}"
 
 
 def picture(case: cases.Case) -> str:
@@ -195,7 +195,7 @@ def picture(case: cases.Case) -> str:
         bottoms.append(bottom)
     middle, y = MARGIN + width + GAP // 2, top + 40
     parts.append(f'<path class="arrow" d="M{middle} {y}h26m-7 -6l7 6l-7 6"/>')
-    return _svg(max(bottoms) + MARGIN, case.name, _told(played), parts)
+    return _svg(max(bottoms) + MARGIN, case.name, _outcome(played), parts)
 
 
 def bars(division: divisions.Division) -> str:
@@ -226,8 +226,8 @@ def bars(division: divisions.Division) -> str:
         parts.append(_text(left + int(most * unit) + 10, y + 12, f"fair share {share}", "head"))
         parts.append(_text(left + int(most * unit) + 10, y + 26, facts, "quiet"))
         y += ROW
-    told = ", ".join(f"{name} {share}" for name, share in divided.shares.items())
-    return _svg(y + MARGIN // 2, division.name, f"Fair shares: {told}.", parts)
+    description = ", ".join(f"{name} {share}" for name, share in divided.shares.items())
+    return _svg(y + MARGIN // 2, division.name, f"Fair shares: {description}.", parts)
 
 
 # --------------------------------------------------------------------------- words
@@ -251,7 +251,7 @@ def _marks_after(before: Snapshot, played: Played) -> Mapping[str, str]:
     return marks
 
 
-def _told(played: Played) -> str:
+def _outcome(played: Played) -> str:
     """Return the outcome in words, for readers who cannot see the picture."""
     names = {
         "runs": [j.id for j in played.snapshot.jobs if j.activity is Activity.RUNNING],
@@ -370,12 +370,12 @@ def _text(x: int, y: int, words: str, kind: str = "") -> str:
     return f'<text{named} x="{x}" y="{y}">{escape(words)}</text>'
 
 
-def _svg(height: int, title: str, told: str, parts: Sequence[str]) -> str:
+def _svg(height: int, title: str, description: str, parts: Sequence[str]) -> str:
     body = "\n".join(f"  {part}" for part in parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" role="img">\n'
-        f"  <title>{escape(title)}</title>\n  <desc>{escape(told)}</desc>\n"
+        f"  <title>{escape(title)}</title>\n  <desc>{escape(description)}</desc>\n"
         f"  <style>{STYLE}  </style>\n"
         f'  <rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>\n'
         f"{body}\n</svg>\n"

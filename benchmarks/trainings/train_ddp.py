@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-import told
+import report
 import torch
 import torch.distributed as dist
 
@@ -45,7 +45,7 @@ def train() -> None:
     model = torch.nn.parallel.DistributedDataParallel(net)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     torch.manual_seed(rank)
-    for epoch in checkpoint.loop(range(told.EPOCHS), model=model, optimizer=optimizer):
+    for epoch in checkpoint.loop(range(report.EPOCHS), model=model, optimizer=optimizer):
         sampler.set_epoch(epoch)
         for inputs, wanted in checkpoint.loop(loader):
             loss = torch.nn.functional.mse_loss(model(inputs), wanted)
@@ -55,9 +55,9 @@ def train() -> None:
             both = loss.detach().clone()
             dist.all_reduce(both)
             if rank == 0:
-                told.loss(int(optimizer.state_dict()["state"][0]["step"]), both.item())
+                report.loss(int(optimizer.state_dict()["state"][0]["step"]), both.item())
     if rank == 0:
-        told.weights(model.parameters())
+        report.weights(model.parameters())
     dist.destroy_process_group()
 
 

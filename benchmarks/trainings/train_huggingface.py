@@ -2,7 +2,7 @@
 
 import os
 
-import told
+import report
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -28,14 +28,14 @@ class ProgressCallback(TrainerCallback):
 
     def on_log(self, args, state, control, logs=None, **_):
         if "loss" in logs:
-            told.loss(state.global_step, logs["loss"])
+            report.loss(state.global_step, logs["loss"])
 
 
 torch.manual_seed(7)
 data = [{"inputs": torch.randn(20), "labels": torch.randn(1)} for _ in range(480)]
 arguments = TrainingArguments(
     os.environ["TRAINING_FOLDER"],
-    num_train_epochs=told.EPOCHS,
+    num_train_epochs=report.EPOCHS,
     per_device_train_batch_size=8,
     logging_steps=1,
     report_to=[],
@@ -48,4 +48,4 @@ trainer = Trainer(
     Net(), arguments, train_dataset=data, callbacks=[ProgressCallback(), HuggingFacePauses()]
 )
 trainer.train(resume_from_checkpoint=latest())
-told.weights(trainer.model.parameters())
+report.weights(trainer.model.parameters())

@@ -6,7 +6,7 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 
 import keras
 import numpy as np
-import told
+import report
 
 from benchpool.checkpoint.keras import KerasPauses
 
@@ -30,7 +30,7 @@ class ProgressCallback(keras.callbacks.Callback):
         self.before = epoch * 60
 
     def on_train_batch_end(self, batch, logs=None):
-        told.loss(self.before + batch + 1, logs["loss"])
+        report.loss(self.before + batch + 1, logs["loss"])
 
 
 saving = KerasPauses()
@@ -38,9 +38,9 @@ model.fit(
     x,
     y,
     batch_size=8,
-    epochs=told.EPOCHS,
+    epochs=report.EPOCHS,
     verbose=0,
     callbacks=[ProgressCallback(), saving],
     initial_epoch=saving.epoch,
 )
-told.weights(model.get_weights())
+report.weights(model.get_weights())

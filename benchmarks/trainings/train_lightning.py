@@ -1,7 +1,7 @@
 """A training by the Trainer of Lightning."""
 
 import lightning
-import told
+import report
 import torch
 
 from benchpool.checkpoint.lightning import LightningPauses
@@ -18,7 +18,7 @@ class Net(lightning.LightningModule):
 
     def training_step(self, batch, _):
         loss = torch.nn.functional.mse_loss(self.net(batch[0]), batch[1])
-        told.loss(self.trainer.global_step + 1, loss.item())
+        report.loss(self.trainer.global_step + 1, loss.item())
         return loss
 
     def configure_optimizers(self):
@@ -32,7 +32,7 @@ data = torch.utils.data.TensorDataset(torch.randn(480, 20), torch.randn(480, 1))
 loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
 net, saving = Net(), LightningPauses()
 trainer = lightning.Trainer(
-    max_epochs=told.EPOCHS,
+    max_epochs=report.EPOCHS,
     callbacks=[saving],
     logger=False,
     enable_checkpointing=False,
@@ -41,4 +41,4 @@ trainer = lightning.Trainer(
     accelerator="cpu",
 )
 trainer.fit(net, saving.resumable(loader), ckpt_path=saving.latest())
-told.weights(net.parameters())
+report.weights(net.parameters())

@@ -36,12 +36,12 @@ def proof(nonce: str, role: str) -> str:
     return hmac.new(KEY, f"{role}:{nonce}".encode(), "sha256").hexdigest()
 
 
-def say(connection: socket.socket, **words: object) -> None:
+def send(connection: socket.socket, **words: object) -> None:
     """Send a line."""
     connection.sendall(json.dumps(words).encode() + b"\n")
 
 
-def hear(connection: socket.socket) -> dict:
+def receive(connection: socket.socket) -> dict:
     """Receive a line. Errors: OSError when the other side is gone."""
     line = b""
     while not line.endswith(b"\n"):
@@ -61,7 +61,7 @@ def meet(role: str) -> socket.socket:
         except OSError:
             time.sleep(0.5)
     connection.settimeout(None)
-    say(connection, role=role, proof=proof(hear(connection)["nonce"], role))
+    send(connection, role=role, proof=proof(receive(connection)["nonce"], role))
     return connection
 
 
@@ -72,17 +72,17 @@ def lead(program: list) -> int:
 
     def serve(connection: socket.socket) -> None:
         nonce = secrets.token_hex()
-        say(connection, nonce=nonce)
-        said = hear(connection)
-        if not hmac.compare_digest(str(said["proof"]), proof(nonce, str(said["role"]))):
+        send(connection, nonce=nonce)
+        message = receive(connection)
+        if not hmac.compare_digest(str(message["proof"]), proof(nonce, str(message["role"]))):
             connection.close()
-        elif said["role"] == "start":
-            order = hear(connection)
+        elif message["role"] == "start":
+            order = receive(connection)
             worker = waiting[order["host"]]
-            say(worker, command=order["command"])
-            say(connection, **hear(worker))
+            send(worker, command=order["command"])
+            send(connection, **receive(worker))
         else:
-            waiting[host(int(said["role"]))] = connection
+            waiting[host(int(message["role"]))] = connection
             if len(waiting) == WORKERS - 1:
                 all_there.set()
 
@@ -101,7 +101,7 @@ def lead(program: list) -> int:
     command += ["--mca", "plm_rsh_agent", f"{sys.executable} {os.path.abspath(__file__)} --start"]
     status = subprocess.call([*command, *program])
     for connection in waiting.values():
-        say(connection, command=None)
+        send(connection, command=None)
     return status
 
 
@@ -109,17 +109,17 @@ def follow() -> int:
     """Be another worker: run what worker 0 hands over, until it has ended."""
     connection = meet(str(MINE))
     while True:
-        command = hear(connection)["command"]
+        command = receive(connection)["command"]
         if command is None:
             return 0
-        say(connection, status=subprocess.call(["sh", "-c", command]))
+        send(connection, status=subprocess.call(["sh", "-c", command]))
 
 
 def start(words: list) -> int:
     """Be called by mpirun in place of ssh."""
     connection = meet("start")
-    say(connection, host=words[0], command=" ".join(words[1:]))
-    return int(hear(connection)["status"])
+    send(connection, host=words[0], command=" ".join(words[1:]))
+    return int(receive(connection)["status"])
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ def detect(sources: Iterable[str]) -> CheckpointFinding:
         if lines == resume_offers.ANY:
             return CheckpointFinding(True, text)
         return CheckpointFinding(True, text + OFFER, lines)
-    said = IN_GENERAL if lines == resume_offers.ANY else OFFER
-    return CheckpointFinding(False, NOTHING_SEEN + said, lines)
+    advice = IN_GENERAL if lines == resume_offers.ANY else OFFER
+    return CheckpointFinding(False, NOTHING_SEEN + advice, lines)
 
 
 def _calls(trees: Iterable[ast.Module]) -> Iterable[tuple[str, ...]]:

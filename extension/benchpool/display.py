@@ -116,7 +116,7 @@ class Row:
         gpus = facts.gpus * facts.workers
         attempt = f" · attempt {facts.attempt}" if facts.attempt > 1 else ""
         self.size.value = f"{count(gpus, 'GPU')}{attempt}"
-        self._say(_remark(facts))
+        self._show_reason(_remark(facts))
         progress = facts.progress
         known = None if progress is None else progress.fraction
         fraction = 1.0 if facts.state is State.SUCCEEDED else known
@@ -142,7 +142,7 @@ class Row:
         self.log.rows = min(LOG_LINES, self.log.value.count("\n") + 1)
         self.log.layout.display = None if self.log.value else "none"
 
-    def _say(self, text: str) -> None:
+    def _show_reason(self, text: str) -> None:
         self.reason.value = text
         self.reason.layout.display = None if text else "none"
 
@@ -150,7 +150,7 @@ class Row:
         try:
             getattr(self._job, action)()
         except BenchpoolError as refused:
-            self._say(refused.message)
+            self._show_reason(refused.message)
         else:
             self.show_facts(self._job.facts)
 
@@ -165,7 +165,7 @@ class Row:
             with Client(discover(os.environ), patience_s=60.0) as pool:
                 follow(pool)
         except BenchpoolError as lost:
-            self._say(lost.message)
+            self._show_reason(lost.message)
 
     def _follow_state(self, pool: Client) -> None:
         for event in pool.events():

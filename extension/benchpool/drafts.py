@@ -132,11 +132,11 @@ def of_cells(
     """
     selection = choose(cells, frozenset(options.values.names), seen)
     by_id = {cell.id: cell for cell in cells}
-    told = _prose(selection, by_id, whole=whole)
+    prose = _prose(selection, by_id, whole=whole)
     job_cells = [
         _job_cell(each, by_id[each.id])
         for each in selection.cells
-        if each.included or each.id in told
+        if each.included or each.id in prose
     ]
     what = PurePath(path).name if path and whole else "The selection"
     made = notebooks.with_values(job_cells, options.parameters, what)

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 PATIENCE_S = 20.0
 """Time to wait for a scheduler that restarts, in seconds."""
 
-refusals.tell_in_one_line()
+refusals.print_in_one_line()
 
 _lock = threading.Lock()
 _client: Client | None = None
 
 
-def _tell(sentence: str) -> None:
+def _report(sentence: str) -> None:
     """Print a message below the cell, or in the terminal."""
     print(sentence, file=sys.stderr)
 
@@ -50,7 +50,7 @@ def client() -> Client:
     credentials = discover(os.environ)  # read each time: a restarted pool has moved
     with _lock:
         if _client is None or _client.credentials != credentials:
-            _client = Client(credentials, patience_s=PATIENCE_S, tell=_tell)
+            _client = Client(credentials, patience_s=PATIENCE_S, on_wait=_report)
         return _client
 
 
@@ -202,18 +202,18 @@ class JobHandle(JobOutcome):
 
 def line_of(facts: Job) -> str:
     """Return a job as one line, e.g. ``3fk2hq7a train: queued, waits for 2 GPUs: 1 free``."""
-    said = [str(facts.state)]
+    parts = [str(facts.state)]
     if facts.progress is not None and facts.progress.fraction is not None:
-        said.append(done(facts.progress.fraction, facts.progress.previous_progress))
+        parts.append(done(facts.progress.fraction, facts.progress.previous_progress))
         ends = facts.progress.ends
         rest = left(None if ends is None else (ends - datetime.now(UTC)).total_seconds())
-        said += [rest] if rest else []
+        parts += [rest] if rest else []
     if pause := pause_words(facts.pause, datetime.now(UTC)):
-        said.append(pause)
+        parts.append(pause)
     if facts.reason is not None:
-        said.append(facts.reason.text)
+        parts.append(facts.reason.text)
     gpus = facts.gpus * facts.workers
-    return f"{facts.id[:8]} {facts.name}: {', '.join(said)} ({count(gpus, 'GPU')})"
+    return f"{facts.id[:8]} {facts.name}: {', '.join(parts)} ({count(gpus, 'GPU')})"
 
 
 @overload
@@ -349,20 +349,20 @@ def status() -> Status:
 
 def send(draft: Draft) -> JobHandle:
     """Report problems of a draft, upload the contents that the pool lacks, and submit it."""
-    say_problems(draft)
+    report_problems(draft)
     if draft.values.bytes or draft.submission.deadline is not None:
         preview = client().preview(draft.submission)
         if preview.deadline is not None:
-            _tell(preview.deadline.text)
+            _report(preview.deadline.text)
     snapshot.upload(client(), draft.contents)
     return JobHandle(client().submit(draft.submission))
 
 
-def say_problems(draft: Draft) -> None:
+def report_problems(draft: Draft) -> None:
     """Report possible problems of a draft.
 
     Raises:
         InvalidInput: A part of the draft is known to fail.
     """
     for problem in draft.check().problems:
-        _tell(f"{draft.place(problem)}{drafts.sentence(problem.text)}")
+        _report(f"{draft.place(problem)}{drafts.sentence(problem.text)}")

@@ -13,7 +13,7 @@ from benchpool.cells import CellChoice, Problem, magics
 from benchpool.cells.left_out import Level
 from benchpool.delta.difference import NOTHING, EnvironmentDelta
 from benchpool.delta.difference import of as delta_of
-from benchpool.delta.travelling import joined, said
+from benchpool.delta.travelling import joined, problems_of
 from benchpool.drafts import Draft
 from benchpool.kernel_environment import KernelEnvironment
 from benchpool_scheduler.client.imports import (
@@ -85,7 +85,7 @@ def _problems(
             refused=tuple(sorted(delta.missed)),
         ),
     )
-    return said(delta) + [
+    return problems_of(delta) + [
         Problem(_level(each), each.text, each.where, each.line)
         if each.where in reads
         else _of_file(each)

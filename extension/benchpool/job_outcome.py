@@ -95,9 +95,9 @@ class JobOutcome:
             raise CancelledError(f"job {self.facts.id[:8]} ({self.facts.name}) was cancelled")
         if self.facts.state is State.SUCCEEDED:
             return None
-        said = self.facts.reason.text if self.facts.reason else f"{self.facts.name} failed."
+        reason = self.facts.reason.text if self.facts.reason else f"{self.facts.name} failed."
         log = self._client().log(self.facts.id, offset=-LOG_TAIL).data.decode("utf-8", "replace")
-        message = f"job {self.facts.id[:8]}: {said}"
+        message = f"job {self.facts.id[:8]}: {reason}"
         return failure(message, self.facts.id, log)
 
     def add_done_callback(self, function: Callable[[Self], object]) -> None:
@@ -119,7 +119,7 @@ class JobOutcome:
     async def _awaited(self) -> Any:
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        self._watched().then(lambda: _tell(loop, ended))
+        self._watched().then(lambda: _wake(loop, ended))
         await ended.wait()
         value, failed = await asyncio.to_thread(self._result_or_failure)
         if failed is not None:
@@ -173,9 +173,9 @@ class JobOutcome:
         values = self.values
         if name in values:
             return values[name]
-        said = values.left_out.get(name, f"{name} was not kept")
+        why = values.left_out.get(name, f"{name} was not kept")
         there = ", ".join(each for each in values if each != RESULT) or "nothing"
-        raise KeyError(f"job {self.facts.id[:8]}: {said}. It kept {there}.")
+        raise KeyError(f"job {self.facts.id[:8]}: {why}. It kept {there}.")
 
     @property
     def values(self) -> StoredValues:
@@ -259,7 +259,7 @@ def rows_of(found: JobMetrics) -> list[dict[str, float | None]]:
     return [{name: rows[key].get(name) for name in names} for key in sorted(rows)]
 
 
-def _tell(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+def _wake(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
     try:
         loop.call_soon_threadsafe(ended.set)
     except RuntimeError:

@@ -62,12 +62,12 @@ def with_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _lines() -> Iterator[str]:
     for option in OPTIONS:
-        says = option.help
+        text = option.help
         if option.negates:
-            says = f"False: {says[0].lower()}{says[1:]}"
+            text = f"False: {text[0].lower()}{text[1:]}"
         yield (
             textwrap.fill(
-                f"{option.name}: {says}",
+                f"{option.name}: {text}",
                 width=100,
                 initial_indent=" " * 8,
                 subsequent_indent=" " * 12,

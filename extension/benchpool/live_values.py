@@ -32,16 +32,16 @@ class LiveValues:
         return sum(file.size for file in self.files)
 
 
-def of_folder(folder: Path, said: str) -> LiveValues:
+def of_folder(folder: Path, report: str) -> LiveValues:
     """Return the values that a kernel wrote into a folder. The files stay there until the upload.
 
     Args:
-        said: The answer of ``values.sending.write``.
+        report: The answer of ``values.sending.write``.
 
     Raises:
         InvalidInput: A value cannot be sent; the message names it and the reason.
     """
-    left_out = json.loads(said)["left_out"]
+    left_out = json.loads(report)["left_out"]
     if left_out:
         reasons = "; ".join(left_out.values())
         raise InvalidInput(
@@ -54,7 +54,7 @@ def of_folder(folder: Path, said: str) -> LiveValues:
         sha256 = _digest(path)
         files.append(SnapshotFile(f"{VALUES}/{path.name}", sha256, path.stat().st_size))
         contents[sha256] = path
-    return LiveValues(tuple(json.loads(said)["names"]), tuple(files), contents)
+    return LiveValues(tuple(json.loads(report)["names"]), tuple(files), contents)
 
 
 def _digest(path: Path) -> str:

@@ -25,11 +25,11 @@ class MagicParser(argparse.ArgumentParser):
             HelpAsked: The line has ``--help``.
             InvalidInput: The line has an invalid word.
         """
-        said = uncommented(line)
+        text = uncommented(line)
         try:
-            words = shlex.split(said)
+            words = shlex.split(text)
         except ValueError:
-            self.error(f"a quotation mark in {said.strip()!r} is not closed")
+            self.error(f"a quotation mark in {text.strip()!r} is not closed")
         if "--help" in words:
             raise HelpAsked(self.help_text())
         return vars(self.parse_args(words))

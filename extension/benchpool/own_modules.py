@@ -15,4 +15,4 @@ def of_cells(cells: Sequence[notebooks.JobCell], folder: Path) -> dict[str, obje
     """Return the notebook's entries about modules that cells import from a folder. Reads files."""
     reads = ((each.id, magics.read(each.source)) for each in cells if each.is_run)
     pieces = [Piece(id_, read.tree, read.run) for id_, read in reads if read.tree is not None]
-    return own_sources(pieces, [folder]).told
+    return own_sources(pieces, [folder]).metadata

@@ -17,7 +17,7 @@ from benchpool_scheduler.errors import BenchpoolError
 OURS = (Path(__file__).parent, Path(benchpool_scheduler.__file__).parent)
 
 
-def tell_in_one_line() -> None:
+def print_in_one_line() -> None:
     """Let this process print an uncaught refusal in one line; other errors stay unchanged."""
     before = sys.excepthook
 

@@ -32,14 +32,16 @@ def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
     from benchpool_scheduler.errors import BenchpoolError
 
     try:
-        said = read(line)
-        options = JobOptions.of(_taken(fields_of(written(said, os.environ))), key=uuid.uuid4().hex)
+        arguments = read(line)
+        options = JobOptions.of(
+            _taken(fields_of(written(arguments, os.environ))), key=uuid.uuid4().hex
+        )
         cells, seen = session_of(ipython, cell)
         with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
-            values = own_values(said["send"] or (), Path(folder), said["pickle"])
+            values = own_values(arguments["send"] or (), Path(folder), arguments["pickle"])
             draft = draft_of(cells, replace(options, values=values), os.environ, seen)
-            own = {name: said[name] for name in services.OWN if said[name] is not None}
-            return services.begun(said["service"], draft, own)
+            own = {name: arguments[name] for name in services.OWN if arguments[name] is not None}
+            return services.begun(arguments["service"], draft, own)
     except HelpAsked as asked:
         print(asked)
         return None

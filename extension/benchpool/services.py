@@ -127,7 +127,7 @@ def serve(
 
 def begun(name: str, draft: Draft, own: Mapping[str, Any]) -> ServiceHandle:
     """Start a service from a draft; ``own`` are its keywords in ``OWN``."""
-    handles.say_problems(draft)
+    handles.report_problems(draft)
     submission = replace(draft.submission, key=None, name=None, output_dir=None)
     request = service_requests.request_of(name, submission, **own)
     snapshot.upload(handles.client(), draft.contents)

@@ -148,7 +148,7 @@ def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> SweepHandle:
         sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
     if draft.selection is None and draft.given:
         raise InvalidInput("A script takes arguments, not parameters.", field="parameters")
-    handles.say_problems(draft)
+    handles.report_problems(draft)
     submission = draft.submission
     request = SweepRequest(submission, plan, submission.name, key)
     handles.client().preview_sweep(request)

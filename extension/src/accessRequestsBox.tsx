@@ -89,8 +89,8 @@ async function decline(accessRequests: AccessRequests, whom: IAccess): Promise<v
     okLabel: 'Decline'
   });
   if (reason.button.accept) {
-    const said = reason.value ? { reason: reason.value } : {};
-    await done(accessRequests, 'decline_access', { ...whom, ...said });
+    const fields = reason.value ? { reason: reason.value } : {};
+    await done(accessRequests, 'decline_access', { ...whom, ...fields });
   }
 }
 

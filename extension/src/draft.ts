@@ -394,6 +394,6 @@ export function problemLine(problem: IProblem, cells: readonly IListedCell[]): s
     number === null ? '' : `cell ${number}`,
     problem.line === null ? '' : `line ${problem.line}`
   ].filter(part => part !== '');
-  const said = place.length > 0 && problem.text.toLowerCase().startsWith(place[0]!);
-  return place.length === 0 || said ? problem.text : `${place.join(', ')}: ${problem.text}`;
+  const isNamed = place.length > 0 && problem.text.toLowerCase().startsWith(place[0]!);
+  return place.length === 0 || isNamed ? problem.text : `${place.join(', ')}: ${problem.text}`;
 }

@@ -52,8 +52,8 @@ function Chip({ model, bench, server, onOpen }: IChipProps): React.JSX.Element |
   const line = benchLine(bench.now, now);
   const measured = held > 0 && gpus.length > 0 ? chipText(gpus, now, bench.now) : null;
   const gone = bench.now?.given_back?.done ?? false;
-  const said = gone ? [line] : [measured, measured === null && !isGoing(bench.now) ? null : line];
-  const text = said.filter(part => part !== null).join(' · ');
+  const parts = gone ? [line] : [measured, measured === null && !isGoing(bench.now) ? null : line];
+  const text = parts.filter(part => part !== null).join(' · ');
   if (text === '') {
     return null;
   }

@@ -64,8 +64,8 @@ function parts(name: string, gpus: readonly IGpuUse[], now: number): string {
   if (gpus.some(gpu => gpu.simulated)) {
     found.push('simulated');
   }
-  const said = found.filter(part => part !== null);
-  return `${name}: ${said.length > 0 ? said.join(' · ') : 'not measured'}`;
+  const parts = found.filter(part => part !== null);
+  return `${name}: ${parts.length > 0 ? parts.join(' · ') : 'not measured'}`;
 }
 
 function shareOf(gpus: readonly IGpuUse[]): string | null {

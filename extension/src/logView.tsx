@@ -159,12 +159,12 @@ const LogBlock = React.memo(
   function LogBlock({ text, onPlace }: IBlockProps): React.JSX.Element {
     return (
       <span>
-        {placesIn(text).map(({ text: said, place }, i) =>
+        {placesIn(text).map(({ text: part, place }, i) =>
           place === null ? (
-            said
+            part
           ) : (
             <button key={i} type="button" className="bp-Link" onClick={() => onPlace(place)}>
-              {said}
+              {part}
             </button>
           )
         )}

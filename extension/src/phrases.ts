@@ -70,14 +70,14 @@ export function logEnd(attempt: number, newest: number, over: boolean, empty: bo
   if (last && newest === 1) {
     return empty ? 'The job wrote nothing.' : 'The log is complete.';
   }
-  const said = empty
+  const state = empty
     ? `Attempt ${attempt} wrote nothing`
     : `The log of attempt ${attempt} is complete`;
   if (last) {
-    return `${said}.`;
+    return `${state}.`;
   }
   const then = attempt < newest ? 'followed' : 'follows when the job starts again';
-  return `${said}; attempt ${attempt + 1} ${then}.`;
+  return `${state}; attempt ${attempt + 1} ${then}.`;
 }
 
 /** Format the GPUs of a job. `gpus`: GPUs per worker. */

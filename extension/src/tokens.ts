@@ -55,7 +55,7 @@ export type ISendRequest = Pick<Page.SendRequest, 'kind' | 'path'> &
   Partial<Omit<Page.SendRequest, 'key' | 'cells'>> & { cells?: ILiveCell[] | null };
 export type SendKind = ISendRequest['kind'];
 export type IPreparedCell = Page.PreparedCell;
-export type IProblem = Page.SaidProblem;
+export type IProblem = Page.ReportedProblem;
 export type IRefusal = Page.Refusal;
 export type IPreparation = Page.Preparation;
 export type IOfferedParameter = Page.OfferedParameter;

@@ -103,15 +103,15 @@ class KnownBenches:
         self._monotonic = monotonic
         self._asking = asyncio.Lock()
         self._asked_at = float("-inf")
-        self._told: Mapping[Server, BenchIdleness] | None = None
+        self._benches: Mapping[Server, BenchIdleness] | None = None
 
     async def now(self) -> Mapping[Server, BenchIdleness] | None:
         """Return the benches by user and server. None if the scheduler does not answer."""
         async with self._asking:
             if self._monotonic() - self._asked_at >= FRESH_S:
-                self._told = await self._ask()
+                self._benches = await self._ask()
                 self._asked_at = self._monotonic()
-            return self._told
+            return self._benches
 
     async def _ask(self) -> Mapping[Server, BenchIdleness] | None:
         try:

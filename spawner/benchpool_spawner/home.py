@@ -61,7 +61,7 @@ def model(today: Today) -> Home:
         newest=tuple(_line(job) for job in today.jobs[:SHOWN_JOBS]),
         more=max(0, len(today.jobs) - SHOWN_JOBS),
         projectless=not today.quota.projects,
-        asking=asking_line(today.wishes),
+        asking=asking_line(today.access_requests),
         simulated=today.status.simulated,
     )
 
@@ -130,17 +130,17 @@ def jobs_line(jobs: Sequence[Job], projects: Sequence[ProjectQuota]) -> str:
     return f"{of}{', '.join(parts)}.{where}"
 
 
-def asking_line(wishes: Sequence[AccessRequest]) -> str:
+def asking_line(requests: Sequence[AccessRequest]) -> str:
     """Return the line about the access requests that the user may decide.
 
     >>> from datetime import UTC, datetime
     >>> asking_line([AccessRequest("joe", "vision", datetime.now(UTC), "")])
     'joe asks for access to vision.'
     """
-    if not wishes:
+    if not requests:
         return ""
-    first = wishes[0]
-    others = f" and {count(len(wishes) - 1, 'other')}" if wishes[1:] else ""
+    first = requests[0]
+    others = f" and {count(len(requests) - 1, 'other')}" if requests[1:] else ""
     return (
         f"{first.user}{others} {'ask' if others else 'asks'} for access to "
         f"{'projects of yours' if others else first.project}."

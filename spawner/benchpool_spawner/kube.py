@@ -97,7 +97,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     _nodes: Nodes | None = None
     _loaded: Any = None
     """Options whose profile this start has applied."""
-    _last_told: kube_words.StartMessage | None = None
+    _last_message: kube_words.StartMessage | None = None
 
     # ------------------------------------------------------------------ asking
 
@@ -110,7 +110,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             advice,
             remembered,
             self._servers(),
-            as_profile=not options.says_gpus(raw) if profiles else None,
+            as_profile=not options.chooses_gpus(raw) if profiles else None,
             when_busy=self.when_busy,
         )
         ours = form.render(shown)
@@ -144,7 +144,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         }
         found: dict[str, object] = self._options_from_form(rest)
         found |= ours.as_user_options()
-        if not options.says_gpus(form_data):
+        if not options.chooses_gpus(form_data):
             found.pop("gpus", None)
         return found
 
@@ -162,7 +162,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         """Run the administrator's hook, determine the pod's GPU request, and reserve it."""
         self._begin()
         self._gpu_request, self._nodes = GpuRequest(), None
-        self._loaded, self._last_told, self._start_future = None, None, None
+        self._loaded, self._last_message, self._start_future = None, None, None
         raw = self._raw_options()
         asked = self._parsed(options.parse, options.ours(raw))
         # Calls KubeSpawner's own hook directly, past the mixin, because its changes count.
@@ -173,7 +173,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             draft = kube_pods.draft(self)
             check_ways_around(draft)
             gpus = gpu_request_of(
-                asked.gpus if options.says_gpus(raw) else None,
+                asked.gpus if options.chooses_gpus(raw) else None,
                 asked.gpu_models,
                 GpuSettings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
                 gpu_requests(draft, self.gpu_resources),
@@ -303,39 +303,39 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
 
     async def _start_in_time(self) -> Any:
         seen: set[str] = set()
-        telling = asyncio.ensure_future(self._tell_events(seen))
+        reporting = asyncio.ensure_future(self._report_events(seen))
         try:
             async with asyncio.timeout(max(1.0, self.start_timeout - BEFORE_TIMEOUT_S)):
                 where = await super().start()
-            self._tell_news(seen)
+            self._report_news(seen)
             return where
         except TimeoutError as late:
-            text = kube_words.not_started(self.start_timeout, self._last_told)
+            text = kube_words.not_started(self.start_timeout, self._last_message)
             raise self._refused(
                 StartRefused(text, reason="pod-start", status_code=503, retry_after_s=60)
             ) from late
         finally:
-            telling.cancel()
+            reporting.cancel()
 
-    async def _tell_events(self, seen: set[str]) -> None:
+    async def _report_events(self, seen: set[str]) -> None:
         """Convert Kubernetes' events of the pod into steps as they arrive."""
         begun, patient = time.monotonic(), 0.0
         while True:
             await asyncio.sleep(EVENTS_S)
             if self.pod_reflector is not None:
                 patient = self.ask_for_patience(time.monotonic() - begun, patient)
-                self._tell_news(seen)
+                self._report_news(seen)
 
-    def _tell_news(self, seen: set[str]) -> None:
+    def _report_news(self, seen: set[str]) -> None:
         """Report the new events, and what else the pod's state shows."""
         for event in self.events:
             uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
             if uid not in seen:
                 seen.add(uid)
-                self._tell(kube_words.of_event(event), event)
+                self._report(kube_words.of_event(event), event)
         pod = self.pod_reflector.pods.get(f"{self.namespace}/{self.pod_name}")
-        for told in kube_words.of_pod(pod or {}):
-            self._tell(told, None)
+        for message in kube_words.of_pod(pod or {}):
+            self._report(message, None)
 
     def ask_for_patience(self, elapsed: float, last: float) -> float:
         """Report KubeSpawner's own message in a slow start. Return the time of the last report."""
@@ -347,14 +347,14 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             self.steps.add(text.format(seconds=int(elapsed)), 50)
         return elapsed
 
-    def _tell(self, told: kube_words.StartMessage, event: Mapping[str, Any] | None) -> None:
-        if self.steps is None or told == self._last_told:
+    def _report(self, message: kube_words.StartMessage, event: Mapping[str, Any] | None) -> None:
+        if self.steps is None or message == self._last_message:
             return
-        self._last_told = told
-        more: dict[str, object] = {"state": {"code": told.code, "stuck": told.stuck}}
+        self._last_message = message
+        more: dict[str, object] = {"state": {"code": message.code, "stuck": message.stuck}}
         if event is not None:
             more["raw_event"] = event
-        self.steps.add(told.text, told.percent, **more)
+        self.steps.add(message.text, message.percent, **more)
 
     # ------------------------------------------------------------------ watching
 
@@ -387,10 +387,10 @@ async def _gone(reflector: Any, key: str, uid: str) -> None:
 
 def _refused_by_cluster(failed: ApiException) -> StartRefused:
     try:
-        said = str(json.loads(failed.body or "")["message"])
+        message = str(json.loads(failed.body or "")["message"])
     except (TypeError, ValueError, KeyError):
-        said = str(failed.reason or failed.body)
-    text, short = kube_words.refused_by_cluster(failed.status, said)
+        message = str(failed.reason or failed.body)
+    text, short = kube_words.refused_by_cluster(failed.status, message)
     if short:
         return StartRefused(text, reason="cluster-quota", status_code=503, retry_after_s=60)
     return StartRefused(text, reason="cluster-policy", status_code=409)

@@ -71,15 +71,15 @@ def nodes_of(spec: Spec, *, leased: bool) -> Nodes:
         ) from wrong
 
 
-def check_nodes(spec: Spec, told: Nodes) -> None:
+def check_nodes(spec: Spec, reported: Nodes) -> None:
     """Refuse a pod whose node constraints differ from those reported to the scheduler.
 
     Raises:
         InvalidInput: It requires other labels, or tolerates fewer taints.
     """
     has = nodes_of(spec, leased=True)
-    if (dict(has.selector), has.affinity) == (dict(told.selector), told.affinity) and set(
-        told.tolerations
+    if (dict(has.selector), has.affinity) == (dict(reported.selector), reported.affinity) and set(
+        reported.tolerations
     ) <= set(has.tolerations):
         return
     raise InvalidInput(
@@ -98,5 +98,5 @@ def _term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
 
 
 def _toleration(one: Mapping[str, Any]) -> Toleration:
-    said = {key: one.get(key) or "" for key in ("key", "value", "effect")}
-    return msgspec.convert({**said, "operator": one.get("operator") or "Equal"}, Toleration)
+    fields = {key: one.get(key) or "" for key in ("key", "value", "effect")}
+    return msgspec.convert({**fields, "operator": one.get("operator") or "Equal"}, Toleration)

@@ -156,7 +156,7 @@ def not_started(seconds: float, last: StartMessage | None) -> str:
     )
 
 
-def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
+def refused_by_cluster(status: int, message: str) -> tuple[str, bool]:
     """Return why the API server refused the pod, as one sentence, and whether a quota is used up.
 
     >>> refused_by_cluster(403, 'pods "jupyter-susan" is forbidden: exceeded quota: build, '
@@ -165,7 +165,7 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
     "The cluster's quota for these servers is used up: requested 1 nvidia.com/gpu, 4 of \
 4 are used (quota build). Start without a GPU, or try again when another server has stopped."
     """
-    quota = _QUOTA.search(said)
+    quota = _QUOTA.search(message)
     if status == 403 and quota is not None:
         asked, used, limited = (_amounts(quota[part]) for part in ("asked", "used", "limited"))
         short = [
@@ -181,8 +181,8 @@ def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
             f"{quota['name']}). {other}, or try again when another server has stopped.",
             True,
         )
-    policy = _POLICY.search(said)
-    why = policy[1] if policy else said
+    policy = _POLICY.search(message)
+    why = policy[1] if policy else message
     return f"The cluster rejected the server: {_short(why)}. Ask an administrator.", False
 
 

@@ -61,14 +61,14 @@ class Advice:
 class Today:
     """Data of one user for the Hub's home page. All None if the scheduler does not answer.
 
-    ``jobs`` are the unfinished jobs, newest first, at most ``MOST_JOBS``. ``wishes`` are the
-    access requests that the user decides.
+    ``jobs`` are the unfinished jobs, newest first, at most ``MOST_JOBS``.
+    ``access_requests`` are those that the user decides.
     """
 
     quota: Quota | None = None
     status: Status | None = None
     jobs: Sequence[Job] | None = None
-    wishes: Sequence[AccessRequest] = ()
+    access_requests: Sequence[AccessRequest] = ()
 
 
 class LeaseClient:
@@ -256,7 +256,7 @@ class LeaseClient:
         """Return the data for the home page. Never raises, and returns within 2 s."""
         try:
             async with asyncio.timeout(ADVICE_TIMEOUT_S):
-                quota, status, jobs, wishes = await asyncio.gather(
+                quota, status, jobs, requests = await asyncio.gather(
                     self._client.quota(user),
                     self._client.status(),
                     self._client.jobs(user=user, live=True, limit=MOST_JOBS),
@@ -265,7 +265,7 @@ class LeaseClient:
         except (BenchpoolError, TimeoutError) as failed:
             log.warning("No data for the home page of %s: %s", user, failed)
             return Today()
-        return Today(quota, status, jobs, tuple(one for one in wishes if one.decides))
+        return Today(quota, status, jobs, tuple(one for one in requests if one.decides))
 
     def _gave_up(self) -> Unavailable:
         return Unavailable(

@@ -34,5 +34,5 @@ def _position(place: LinePlace) -> str:
 
 
 def _estimate(place: LinePlace, now: datetime) -> str:
-    told = start_sentence(place.estimated_start, now)
-    return "" if told == NOT_KNOWN else f"It starts {told}."
+    start = start_sentence(place.estimated_start, now)
+    return "" if start == NOT_KNOWN else f"It starts {start}."

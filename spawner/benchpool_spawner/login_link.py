@@ -101,19 +101,19 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         if name is None:
             if self.current_user is not None:
                 # A reload, or a second click of a user who is already logged in.
-                self._go_on(self.current_user)
+                self._redirect_after_login(self.current_user)
                 return
-            self.authenticator.tell_login(self, "", AuditOutcome.REFUSED, LINK)
+            self.authenticator.report_login(self, "", AuditOutcome.REFUSED, LINK)
             self.set_status(403)
             self.finish(await self.render_template("login_link_used.html"))
             return
         user = await self.auth_to_user({"name": name, "auth_state": None})
         self.set_login_cookie(user)
         self.log.info("User logged in by link: %s", name)
-        self.authenticator.tell_login(self, name, AuditOutcome.DONE, LINK)
-        self._go_on(user)
+        self.authenticator.report_login(self, name, AuditOutcome.DONE, LINK)
+        self._redirect_after_login(user)
 
-    def _go_on(self, user: Any) -> None:
+    def _redirect_after_login(self, user: Any) -> None:
         # get_next_url is not used, because it would pass the query on as server options.
         self.redirect(url_path_join(self.hub.base_url, after_login(user)))
 
@@ -146,10 +146,10 @@ class LoginLinks(LoggingConfigurable):
 
     _pace = Instance(LoginPace, ())
 
-    def tell_login(self, handler: Any, user: str, outcome: AuditOutcome, way: str) -> None:
+    def report_login(self, handler: Any, user: str, outcome: AuditOutcome, way: str) -> None:
         """Report a login, if reports are configured."""
         if self.reports is not None:
-            self.reports.tell(user, outcome, way, handler)
+            self.reports.report(user, outcome, way, handler)
 
     async def get_authenticated_user(self, handler: Any, data: Any) -> Any:
         """Check name and password as the authenticator does, and report refusals.
@@ -169,7 +169,7 @@ class LoginLinks(LoggingConfigurable):
                 self._pace.succeeded(address, user)
             else:
                 self._pace.failed(address, user, time.monotonic())
-                self.tell_login(handler, user, AuditOutcome.REFUSED, type(self).__name__)
+                self.report_login(handler, user, AuditOutcome.REFUSED, type(self).__name__)
         return found
 
     def get_handlers(self, app: Any) -> list[tuple[str, type[BaseHandler]]]:

@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 PATIENCE_S = 120.0
 """Retry timeout of a report while the scheduler is down, in seconds."""
 
-MOST_UNTOLD = 1000
+MOST_UNSENT = 1000
 """Maximum number of pending reports. Further ones are only in the Hub's log."""
 
 
 class LoginReports:
     """Reporter of logins, used as an authenticator's ``post_auth_hook``.
 
-    The Hub has no hook for logouts, so ``hear_logouts`` patches its handler.
+    The Hub has no hook for logouts, so ``report_logouts`` patches its handler.
 
     Args:
         url: Address of the scheduler. ``token``: the Hub's token for it.
@@ -43,30 +43,30 @@ class LoginReports:
         self._proxies = ProxyAddresses(proxies)
         self._credentials = Credentials(url, token, source="hub")
         self._client: AsyncClient | None = None
-        self._telling: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def __call__(self, authenticator: Any, handler: Any, model: Any) -> Any:
         """Report a successful login, and allow it."""
         way = type(authenticator).__name__
-        self.tell(str(model["name"]), AuditOutcome.DONE, way, handler)
+        self.report(str(model["name"]), AuditOutcome.DONE, way, handler)
         return model
 
-    def hear_logouts(self) -> None:
+    def report_logouts(self) -> None:
         """Report each logout too, for all authenticators whose handler inherits the Hub's."""
         from jupyterhub.handlers.login import LogoutHandler
 
         log_out = LogoutHandler.default_handle_logout
 
         @functools.wraps(log_out)
-        async def told(handler: Any) -> None:
+        async def reported(handler: Any) -> None:
             user = handler.current_user
             await log_out(handler)
             if user is not None:
-                self.tell(user.name, AuditOutcome.DONE, "", handler, "logout")
+                self.report(user.name, AuditOutcome.DONE, "", handler, "logout")
 
-        LogoutHandler.default_handle_logout = told
+        LogoutHandler.default_handle_logout = reported
 
-    def tell(
+    def report(
         self,
         user: str,
         outcome: AuditOutcome,
@@ -75,13 +75,13 @@ class LoginReports:
         action: Literal["login", "logout"] = "login",
     ) -> None:
         """Report one login or logout in the background, with retries."""
-        if len(self._telling) >= MOST_UNTOLD:
+        if len(self._sending) >= MOST_UNSENT:
             log.warning("audit trail not notified of a %s of %.255r: %s", action, user, outcome)
             return
         report = LoginReport(user[:255], outcome, way[:64], "", action)
         task = asyncio.get_running_loop().create_task(self._send(report, handler.request))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
 
     def address(self, request: Any) -> str:
         """Return the origin of a request, as far as a trusted proxy reports it."""

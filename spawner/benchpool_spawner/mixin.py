@@ -274,9 +274,9 @@ class QuotaMixin(LoggingConfigurable):
 
     def start(self) -> Awaitable[Any]:
         """Start the server with its GPUs."""
-        return self._start_told()
+        return self._start_and_report()
 
-    async def _start_told(self) -> Any:
+    async def _start_and_report(self) -> Any:
         where = await super().start()  # type: ignore[misc]
         if self.steps is not None:
             self.steps.add("Started the notebook server, waiting for its first answer", 60)

@@ -75,10 +75,10 @@ def ours(raw: Mapping[str, object]) -> dict[str, object]:
     return {key: raw[key] for key in _OURS if key in raw}
 
 
-def says_gpus(raw: Mapping[str, object]) -> bool:
+def chooses_gpus(raw: Mapping[str, object]) -> bool:
     """Return whether a number of GPUs was chosen, even 0.
 
-    >>> says_gpus({"gpus": 0}), says_gpus({"gpus": [""]}), says_gpus({})
+    >>> chooses_gpus({"gpus": 0}), chooses_gpus({"gpus": [""]}), chooses_gpus({})
     (True, False, False)
     """
     return _single(raw.get("gpus")) not in (None, "")

@@ -25,5 +25,5 @@ def address_of(request: Any, proxies: Proxies = THIS_MACHINE) -> str:
     peer = getattr(context, "address", None)
     if not isinstance(peer, tuple):  # a Unix socket has no address
         return ""
-    told = request.headers.get_list("X-Forwarded-For")
-    return forwarding.origin(str(peer[0]), "", told, (), proxies).address
+    forwarded = request.headers.get_list("X-Forwarded-For")
+    return forwarding.origin(str(peer[0]), "", forwarded, (), proxies).address

@@ -84,14 +84,16 @@ class ServerSandbox:
     holds: frozenset[str] = frozenset()
 
     @classmethod
-    def make(cls, wish: WantedSandbox, below: str) -> ServerSandbox:
+    def make(cls, settings: WantedSandbox, below: str) -> ServerSandbox:
         """Create cgroups and folder. Errors: OSError if the folder cannot be created."""
         name = f"benchpool-server-{uuid.uuid4().hex[:12]}-{os.getpid()}"
         # Only a kernel over the limit is killed. The server survives and reports it.
-        bounds = Bounds(wish.memory, wish.cpus, wish.processes, wish.denied, together=False)
+        bounds = Bounds(
+            settings.memory, settings.cpus, settings.processes, settings.denied, together=False
+        )
         group = cgroups.make(name, bounds)
         made = cls(group.folders, None, group.holds) if group else cls()
-        if not wish.private:
+        if not settings.private:
             return made
         folder = os.path.join(below, name)
         try:
@@ -107,7 +109,7 @@ class ServerSandbox:
 
     def confinement(
         self,
-        wish: WantedSandbox,
+        settings: WantedSandbox,
         account: Account | None,
         argv: Sequence[str],
         env: Mapping[str, str],
@@ -115,7 +117,7 @@ class ServerSandbox:
         """Return the confinement for the server's process. It keeps the account unchanged."""
         private = None if self.folder is None else os.path.join(self.folder, private_folder.NAME)
         kept = private_folder.named(argv, env)
-        return Confinement(self.group, account, private, kept, wish.privileges)
+        return Confinement(self.group, account, private, kept, settings.privileges)
 
     @property
     def group(self) -> Group | None:

@@ -51,7 +51,7 @@ class CellChanges:
         self._sets_outer = bool(self.set_inside())
         cells = def_uses.values()
         self._listeners = listeners.found(cells, self.code, self._results)
-        self._ends = listeners.told_of_ends(cells, self.code, self._results)
+        self._ends = listeners.changed_when_freed(cells, self.code, self._results)
         self._remembering = remembering.called(cells, self.code, self.definers)
         self.effects: dict[int, Effect] = {}
         for number, each in def_uses.items():
@@ -61,7 +61,7 @@ class CellChanges:
                 kept_by = self._here(target, number)
                 self._add([*kept_by, *self._graph.wholes(kept_by)], held, number, False)
         self._changers: defaultdict[Node, list[int]] = defaultdict(list)
-        self._told: dict[Node, int] = {}
+        self._reported: dict[Node, int] = {}
         self._given: set[int] = set()
         self._fixed: frozenset[Node] = frozenset()
         for number in def_uses:
@@ -73,7 +73,7 @@ class CellChanges:
 
     # ------------------------------------------------------------------ questions
 
-    def anew(
+    def fresh_copy(
         self,
         fixed: frozenset[Node] | None = None,
         apart: frozenset[tuple[Node, Node]] = frozenset(),
@@ -86,7 +86,7 @@ class CellChanges:
         """
         tied = apart & self._pairs
         other = CellChanges(self.def_uses, apart) if tied else copy.copy(self)
-        other._told, other._given = {}, set()
+        other._reported, other._given = {}, set()
         other._fixed = self._fixed if fixed is None else fixed
         return other
 
@@ -108,12 +108,12 @@ class CellChanges:
         waiting = self._nodes(name, self.bound(name, before))
         while waiting:
             node = waiting.pop(0)
-            told = self._told.get(node, _UNBOUND)
-            if told >= before or node in self._fixed:
+            reported = self._reported.get(node, _UNBOUND)
+            if reported >= before or node in self._fixed:
                 continue
-            self._told[node] = before
+            self._reported[node] = before
             changers = self._changers.get(node, [])
-            first = bisect.bisect_left(changers, told) if told != _UNBOUND else 0
+            first = bisect.bisect_left(changers, reported) if reported != _UNBOUND else 0
             last = bisect.bisect_left(changers, before)
             for number in set(changers[first:last]) - self._given:
                 self._given.add(number)

@@ -68,7 +68,7 @@ class _OneCell(Search):
     """Search that follows one cell and notes which cells each of its names brings along."""
 
     def __init__(self, like: Search, number: int) -> None:
-        super().__init__(like.reads, like.last, like.changes.anew())
+        super().__init__(like.reads, like.last, like.changes.fresh_copy())
         self.failed = like.failed
         self.found: dict[str, set[int]] = {}
         self._names: list[str] = []
@@ -93,7 +93,7 @@ class _OneCell(Search):
         perhaps: bool = False,
     ) -> None:
         if not self._names:
-            self.changes = self.changes.anew()
+            self.changes = self.changes.fresh_copy()
         self._names.append(name)
         super()._need(name, at, blamed, line, later=later, bound=bound, perhaps=perhaps)
         self._names.pop()

@@ -12,7 +12,7 @@ from benchpool.cells.notebook_cells import NotebookCell, Problem
 from benchpool.cells.search import Search, names_bound, words_used
 
 
-def said(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
+def of_cells(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
     """Yield the problems of the chosen cells."""
     for number in sorted(search.why):
         read, def_use = search.reads[number], search.def_uses.get(number)
@@ -107,8 +107,8 @@ def _similar(search: Search, name: str) -> str:
 
 
 def _cells(numbers: list[int]) -> str:
-    said = ", ".join(str(number + 1) for number in numbers)
-    return f"cell {said} draws" if len(numbers) == 1 else f"cells {said} draw"
+    listed = ", ".join(str(number + 1) for number in numbers)
+    return f"cell {listed} draws" if len(numbers) == 1 else f"cells {listed} draw"
 
 
 def of_selection(

@@ -128,7 +128,7 @@ def _is_made_alike(
 
 def made_by(search: Search, number: int) -> list[int] | None:
     """Return the cells that one needs, itself last; None if some name has no maker."""
-    alone = Search(search.reads, number, search.changes.anew())
+    alone = Search(search.reads, number, search.changes.fresh_copy())
     alone.include(number, "")
     alone.follow(())
     return None if alone.missing else sorted(alone.why)

@@ -91,7 +91,7 @@ _WRITES, _READS = (
     for how in ("write", "read")
 )
 _MOVES = PathPatterns((each, True) for each in _TABLES["files"]["moves"].split())
-_TELLING = PathPatterns((each, True) for each in _TABLES["unused_results"]["telling"].split())
+_OUTPUTS = PathPatterns((each, True) for each in _TABLES["unused_results"]["telling"].split())
 _COMPUTING = words(_TABLES["unused_results"]["computing"])
 _CHANGE_WORDS = words(_TABLES["unused_results"]["changing"])
 _FOLDERS, _LISTS = (words(_TABLES["files"][how]) for how in ("folder", "list"))
@@ -229,13 +229,13 @@ def sounds_like_setting(name: str) -> bool:
     return not _SETTING_WORDS.isdisjoint(re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()))
 
 
-def only_tells(name: str) -> bool:
+def only_outputs(name: str) -> bool:
     """Return whether a function or method of this name shows, writes or waits, and changes nothing.
 
-    >>> only_tells("print"), only_tells("plot_history"), only_tells("pack_into")
+    >>> only_outputs("print"), only_outputs("plot_history"), only_outputs("pack_into")
     (True, True, False)
     """
-    return _TELLING.find(name) is not None
+    return _OUTPUTS.find(name) is not None
 
 
 def sounds_like_change(name: str) -> bool:
@@ -314,7 +314,7 @@ def links(path: str) -> bool:
     return _LINKS.find(path) is not None
 
 
-def tells_of_ends(path: str) -> bool:
+def acts_when_freed(path: str) -> bool:
     """Return whether a function or class acts when an object is freed (``weakref.ref``)."""
     return _ENDS.find(path) is not None
 

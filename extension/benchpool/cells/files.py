@@ -65,7 +65,7 @@ def _written_needed(
 def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]:
     """Yield the excluded cells that write a file that an included cell reads."""
     used = _by_cell(search)
-    told: set[int] = set()
+    reported: set[int] = set()
     for reader in sorted(search.why.keys() & used.keys()):
         reads = [each for each in used[reader] if not each.writes]
         for number in reversed([each for each in used if each < reader]):
@@ -73,12 +73,12 @@ def problems(cells: Sequence[NotebookCell], search: Search) -> Iterator[Problem]
             both = [(mine, its) for mine in reads for its in writes if mine.meets(its)]
             if not both:
                 continue
-            if number not in search.why and number not in told:
-                told.add(number)
+            if number not in search.why and number not in reported:
+                reported.add(number)
                 text = (
-                    f"cell {number + 1} writes a file ({_said(both[0])}) that cell {reader + 1} "
-                    "reads, and is not included: the job reads the existing file; tick cell "
-                    f"{number + 1} to write it again"
+                    f"cell {number + 1} writes a file ({_described(both[0])}) that cell "
+                    f"{reader + 1} reads, and is not included: the job reads the existing file; "
+                    f"tick cell {number + 1} to write it again"
                 )
                 yield Problem("warning", text, cells[reader].id)
             break
@@ -134,7 +134,7 @@ def _may_use(cell: DefUse) -> bool:
     return any(call.chain[:2] == ("sys", "path") for call in every)
 
 
-def _said(both: tuple[FileUse, FileUse]) -> str:
+def _described(both: tuple[FileUse, FileUse]) -> str:
     mine, its = both
     shared = (mine.texts & its.texts) or (mine.names & its.names)
     common = sorted(shared or its.texts or its.names) or ["open()"]
@@ -165,7 +165,7 @@ def _use(node: ast.Call, how: str, outside: Collection[str]) -> FileUse:
     inner = [each for part in parts for each in ast.walk(part)]
     texts = {each.value for each in inner if isinstance(each, ast.Constant)}
     modes = {each for each in texts if isinstance(each, str) and set(each) <= _MODES}
-    said = frozenset(
+    file_texts = frozenset(
         each
         for each in texts - modes
         if isinstance(each, str) and len(each) >= shell_files.SHORTEST
@@ -176,4 +176,4 @@ def _use(node: ast.Call, how: str, outside: Collection[str]) -> FileUse:
     writes = (
         how == "writes" or in_place or (opened and any(set(each) & set("wax+") for each in modes))
     )
-    return FileUse(writes, said, names - frozenset(outside))
+    return FileUse(writes, file_texts, names - frozenset(outside))

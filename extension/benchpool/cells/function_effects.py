@@ -51,7 +51,7 @@ def _settled(code: OwnCode, function: FunctionSummary, name: str, notebook: Kind
         effect.add(calls.implicit(root, method))
     for target, held in effect.keeps.items():
         graph.add(target, (), (), held.inside, held.quiet)
-    return _told_outside(code, function, name, effect, results, graph)
+    return _expressed_outside(code, function, name, effect, results, graph)
 
 
 def _set_on_module(code: OwnCode, function: FunctionSummary) -> str | None:
@@ -83,7 +83,7 @@ class _Outside(Kinds):
         return name not in self._mine and self._notebook.holds_fixed(name)
 
 
-def _told_outside(
+def _expressed_outside(
     code: OwnCode,
     function: FunctionSummary,
     name: str,

@@ -23,14 +23,14 @@ def differences(
         deleted: Execution counts of cells that are no longer in the notebook.
     """
     past = _Past(cells, history, deleted)
-    told: set[int] = set()
+    reported: set[int] = set()
     for number, names in sorted(search.gives.items()):
         for name in sorted(names):
             at = history.binder(name)
             if at is None or history.texts[at] == cells[number].source.strip():
-                yield from past.changed(name, told)
-            elif at not in told:
-                told.add(at)
+                yield from past.changed(name, reported)
+            elif at not in reported:
+                reported.add(at)
                 text = f"`{name}` here is from {past.maker(at)}; the job runs cell {number + 1}"
                 yield Problem("warning", f"{text} in its current version", cells[number].id)
     yield from past.order(sorted(search.why))
@@ -61,12 +61,12 @@ class _Past:
             return f"a deleted cell (In [{count}])"
         return f"code that is in no cell now (In [{count}])"
 
-    def changed(self, name: str, told: set[int]) -> Iterator[Problem]:
+    def changed(self, name: str, reported: set[int]) -> Iterator[Problem]:
         """Yield the texts that changed a name in the kernel but are in no cell now."""
-        changes = self.history.search.changes.anew()
+        changes = self.history.search.changes.fresh_copy()
         for at, _ in changes.changing(name, len(self.history.texts)):
-            if self.history.texts[at] not in self.by_text and at not in told:
-                told.add(at)
+            if self.history.texts[at] not in self.by_text and at not in reported:
+                reported.add(at)
                 text = (
                     f"`{name}` here may have been changed by {self.maker(at)}, which the job does "
                     "not run"

@@ -20,20 +20,20 @@ def found(
     def_uses: Iterable[DefUse], code: OwnCode, results: CallResults
 ) -> Mapping[str, frozenset[str]]:
     """Return for each name the objects that listen to it: ``hook`` to ``net`` in ``Hook(net)``."""
-    heard: dict[str, frozenset[str]] = {}
+    by_name: dict[str, frozenset[str]] = {}
     for cell in def_uses:
         for alias in cell.aliases:
             for call in alias.value.calls:
                 if call.chain[0] in code.classes and len(call.chain) == 1:
-                    for name in _heard_by_object(call, code, results):
-                        heard[name] = heard.get(name, frozenset()) | {alias.target}
+                    for name in _observed_by_object(call, code, results):
+                        by_name[name] = by_name.get(name, frozenset()) | {alias.target}
         for call in cell.calls:
-            for name, listening in _heard_by_call(call, code, results):
-                heard[name] = heard.get(name, frozenset()) | (listening - {name})
-    return heard
+            for name, listening in _observed_by_call(call, code, results):
+                by_name[name] = by_name.get(name, frozenset()) | (listening - {name})
+    return by_name
 
 
-def _heard_by_object(call: Called, code: OwnCode, results: CallResults) -> Iterator[str]:
+def _observed_by_object(call: Called, code: OwnCode, results: CallResults) -> Iterator[str]:
     for each in _registering(call, code):
         keeps = code.settled.get(id(each), CallSummary()).effect.keeps
         for parameter, values in arguments_of(call, each).items():
@@ -42,7 +42,7 @@ def _heard_by_object(call: Called, code: OwnCode, results: CallResults) -> Itera
                     yield from results.held(value).reached
 
 
-def _heard_by_call(
+def _observed_by_call(
     call: Called, code: OwnCode, results: CallResults
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield names and their listeners from a registering method, or a function that calls one."""
@@ -72,20 +72,22 @@ def linked(cell: DefUse, code: OwnCode, results: CallResults) -> Iterator[frozen
             yield results.given(call).reached
 
 
-def told_of_ends(def_uses: Iterable[DefUse], code: OwnCode, results: CallResults) -> frozenset[str]:
+def changed_when_freed(
+    def_uses: Iterable[DefUse], code: OwnCode, results: CallResults
+) -> frozenset[str]:
     """Return the names that change when objects are freed: weak dictionaries and callbacks."""
     cells = list(def_uses)
     functions = [each for found in code.functions.values() for each in found]
-    told: set[str] = set()
+    changed: set[str] = set()
     scopes: list[DefUse | FunctionSummary] = [*cells, *functions]
     for scope in scopes:
         for call in scope.calls:
-            if facts.tells_of_ends(code.path(call) or ""):
-                told |= _called_at_end(call, results).reached
+            if facts.acts_when_freed(code.path(call) or ""):
+                changed |= _called_at_end(call, results).reached
         for alias in scope.aliases:
-            if any(facts.tells_of_ends(code.path(call) or "") for call in alias.value.calls):
-                told.add(alias.target)
-    return frozenset(told - code.functions.keys()) | _changed_by(told, code)
+            if any(facts.acts_when_freed(code.path(call) or "") for call in alias.value.calls):
+                changed.add(alias.target)
+    return frozenset(changed - code.functions.keys()) | _changed_by(changed, code)
 
 
 def _called_at_end(call: Called, results: CallResults) -> HeldNames:

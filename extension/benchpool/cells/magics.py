@@ -176,9 +176,9 @@ def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
         ast.parse(text)
     except (SyntaxError, ValueError) as bad:
         line = getattr(bad, "lineno", None) or 1
-        said = getattr(bad, "msg", None) or str(bad)
+        message = getattr(bad, "msg", None) or str(bad)
         return ParsedCell(
-            None, source, (*notes, CellNote("error", f"this is not Python: {said}", line))
+            None, source, (*notes, CellNote("error", f"this is not Python: {message}", line))
         )
     raise AssertionError("ast.parse accepts the cell")
 

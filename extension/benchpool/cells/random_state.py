@@ -37,8 +37,8 @@ class RandomState:
             if seed is None or not (is_selected or generator in drawn):
                 continue
             if generator in drawn or not self._effects[seed].trains:
-                said = self._effects[seed].seeds[generator]
-                yield seed, f"sets `{said}` for later cells"
+                call = self._effects[seed].seeds[generator]
+                yield seed, f"sets `{call}` for later cells"
             if generator in drawn:
                 yield from self._between(generator, seed, number)
 

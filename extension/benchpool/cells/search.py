@@ -68,9 +68,9 @@ class Search:
             self.why[number] = why
             self._waiting.append(number)
 
-    def anew(self) -> Search:
+    def fresh_copy(self) -> Search:
         """Return a copy in the state before any search."""
-        other = Search(self.reads, self.last, self.changes.anew())
+        other = Search(self.reads, self.last, self.changes.fresh_copy())
         other.failed = self.failed
         return other
 
@@ -190,11 +190,11 @@ class Search:
             self.include(number, _defines(name, self.def_uses[number]))
             self.gives.setdefault(number, {}).setdefault(name, set()).add(at)
             self._uses_of_functions(name, number, at, bound)
-        for number, said in self._changing(name, at):
+        for number, shown in self._changing(name, at):
             if number in self.failed:
-                self.stays_out.setdefault(number, said)
+                self.stays_out.setdefault(number, shown)
             else:
-                self.include(number, f"may change `{said}`")
+                self.include(number, f"may change `{shown}`")
         if name in self.def_uses[at].forgiven:
             for number in [each for each in self.above if each < at]:
                 if name in self.def_uses[number].deletes:

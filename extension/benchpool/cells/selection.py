@@ -59,14 +59,14 @@ def choose(
     made_again: dict[str, str] = {}
     while useless := _run(search, cells, given - made_again.keys()):
         made_again |= useless
-        search = search.anew()
+        search = search.fresh_copy()
     whole = search
     if any(cell.stays_out for cell in cells):
         whole = _search_among(cells, _code(cells), seen, history)
         _run(whole, cells, given)
     by_hand = [n for n in search.reads if cells[n].selected or cells[n].ticked]
     problems = [*cell_problems.of_selection(cells, by_hand, search, by_count=history is None)]
-    problems += [*cell_problems.said(cells, search), *_failed(cells, search)]
+    problems += [*cell_problems.of_cells(cells, search), *_failed(cells, search)]
     problems += files.problems(cells, search)
     names = {} if seen.kernel is None else seen.kernel.names
     problems += suspicions.problems(cells, search, names)
@@ -114,7 +114,9 @@ def _search_among(
     if history is not None and seen.kernel is not None:
         texts = [cell.source for cell in cells]
         known_now = evidence.decide(search, texts, history, seen.kernel.names)
-        search = Search(reads, search.last, search.changes.anew(known_now.fixed, known_now.apart))
+        search = Search(
+            reads, search.last, search.changes.fresh_copy(known_now.fixed, known_now.apart)
+        )
     search.failed = {number for number in code if cells[number].failed} - {*by_hand}
     return search
 

@@ -136,11 +136,11 @@ def of_word(word: str, *, writes: bool, is_folder: bool = False) -> list[FileUse
     if len(texts) == 1:
         texts = [texts[0].rstrip("/")]
     fields = [each for field in _FIELD.findall(word) for each in expressions_in(field)]
-    said = frozenset(
+    file_texts = frozenset(
         each for each in texts if len(each) >= SHORTEST and not _NUMBER.fullmatch(each)
     )
     names = names_in(fields)
-    return [FileUse(writes, said, names, is_folder)] if said or names else []
+    return [FileUse(writes, file_texts, names, is_folder)] if file_texts or names else []
 
 
 def _whole(word: str, held: Sequence[str]) -> str:

@@ -32,9 +32,11 @@ def problems(
         if number in search.why or number in search.stays_out:
             continue
         before = {name for name, giver in given.items() if giver < number}
-        said = _by_function(search, number, before) or _by_kernel(search, number, before, names)
-        if said is not None:
-            yield Problem("warning", f"cell {number + 1} {said}, {_TICK}", cells[number].id)
+        suspicion = _by_function(search, number, before) or _by_kernel(
+            search, number, before, names
+        )
+        if suspicion is not None:
+            yield Problem("warning", f"cell {number + 1} {suspicion}, {_TICK}", cells[number].id)
 
 
 def _by_function(search: Search, number: int, before: set[str]) -> str | None:

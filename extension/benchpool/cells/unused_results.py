@@ -24,7 +24,7 @@ def does_more(call: Called, path: str | None, effect: Effect) -> bool:
         effect: The known changes.
     """
     word = call.chain[-1]
-    if not call.alone or word in _FOLLOWED or effect.is_seen or facts.only_tells(word):
+    if not call.alone or word in _FOLLOWED or effect.is_seen or facts.only_outputs(word):
         return False
     if "." in call.chain[0] or word.startswith("__"):
         return False

@@ -44,9 +44,9 @@ def fault(checkpoint: Path) -> str | None:
 def _parts(checkpoint: Path, names: list[str]) -> str | None:
     """Return what is wrong between the parts (one is missing or of another commit), or None."""
     try:
-        told = [json.loads((checkpoint / name).read_text("utf-8")) for name in names]
-        away = sorted(set(range(told[0]["ranks"])) - {each["rank"] for each in told})
-        commits = {(each["attempt"], each["commit"], each["step"]) for each in told}
+        manifests = [json.loads((checkpoint / name).read_text("utf-8")) for name in names]
+        away = sorted(set(range(manifests[0]["ranks"])) - {each["rank"] for each in manifests})
+        commits = {(each["attempt"], each["commit"], each["step"]) for each in manifests}
     except (OSError, ValueError, KeyError, TypeError) as bad:
         return f"a part's manifest cannot be read: {bad}"
     if away:
@@ -58,12 +58,12 @@ def _fault(checkpoint: Path, manifest_name: str) -> str | None:
     try:
         manifest: Any = json.loads((checkpoint / manifest_name).read_text("utf-8"))
         known: dict[str, dict[str, Any]] = manifest["files"]
-        for name, said in known.items():
+        for name, entry in known.items():
             path = checkpoint / name
             size = path.stat().st_size
-            if size != said["size"]:
-                return f"{name} has {size} of {said['size']} bytes"
-            if _digest(path) != said["sha256"]:
+            if size != entry["size"]:
+                return f"{name} has {size} of {entry['size']} bytes"
+            if _digest(path) != entry["sha256"]:
                 return f"{name} differs from its saved content"
     except FileNotFoundError as missing:
         return f"{Path(str(missing.filename)).name} is missing"

@@ -64,7 +64,7 @@ class LoopOrder:
         if self.saves is None:
             self.saves = self._begin(folder)
         if self._earlier and loop.key in self._earlier.saved.places:
-            return self._go_on(loop, self._earlier)
+            return self._resume(loop, self._earlier)
         self._open.append(loop)
         notices.raise_flag_on_sigterm()
         loop.at_start = loop.randoms()
@@ -153,14 +153,14 @@ class LoopOrder:
         found = commits.latest()
         saved = None if found is None else saved_loops.read(found, votes.rank())
         if found is not None and saved is None:
-            _say(f"checkpoint {found.name} was not saved by a loop: starts at the first iteration")
+            _log(f"checkpoint {found.name} was not saved by a loop: starts at the first iteration")
         if found is not None and saved is not None:
             self._earlier = Earlier(found, saved)
             if not saved.now:
-                _say("this rank did not exist at the last save: its random states are new")
+                _log("this rank did not exist at the last save: its random states are new")
         return Saves(folder, found)
 
-    def _go_on(self, loop: Loop[T], earlier: Earlier) -> Iterator[T]:
+    def _resume(self, loop: Loop[T], earlier: Earlier) -> Iterator[T]:
         place = earlier.saved.places[loop.key]
         earlier.apply(loop)
         source: Iterator[T] = iter(())
@@ -186,7 +186,7 @@ class LoopOrder:
         loop.to_restore = None
         if earlier.saved.now:
             random_states.restore(earlier.saved.now)
-        _say(f"resumes after {_far(self._open or [loop])}")
+        _log(f"resumes after {_far(self._open or [loop])}")
         self._earlier = None
 
 
@@ -230,7 +230,7 @@ def _far(loops: list[Loop[Any]]) -> str:
     )
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"benchpool: {text}", file=sys.stderr, flush=True)
 
 

@@ -71,11 +71,11 @@ class Loop(Generic[T]):
         """Return the present random states, including those of carried generators."""
         return {"all": random_states.capture(), "own": carried.generators(self.carries)}
 
-    def set_randoms(self, said: dict[str, Any]) -> None:
+    def set_randoms(self, state: dict[str, Any]) -> None:
         """Restore the random states that ``randoms`` returned; an empty state changes nothing."""
-        if said:
-            random_states.restore(said["all"])
-            carried.set_generators(self.carries, said["own"])
+        if state:
+            random_states.restore(state["all"])
+            carried.set_generators(self.carries, state["own"])
 
     def place(self, *, ended: bool) -> dict[str, Any]:
         """Return the position in the loop, as plain values."""

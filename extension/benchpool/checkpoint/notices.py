@@ -22,8 +22,8 @@ signalled = threading.Event()
 
 def directory() -> Path | None:
     """Return the folder that every attempt of this job shares, or None outside a job."""
-    said = os.environ.get("BENCHPOOL_CHECKPOINT_DIR")
-    return Path(said) if said else None
+    folder = os.environ.get("BENCHPOOL_CHECKPOINT_DIR")
+    return Path(folder) if folder else None
 
 
 def inside_job() -> bool:
@@ -31,7 +31,7 @@ def inside_job() -> bool:
     return "BENCHPOOL_NOTICE_FILE" in os.environ
 
 
-def told() -> bool:
+def stop_requested() -> bool:
     """Return whether this process was asked to stop, by the notice file or by SIGTERM."""
     if not inside_job():
         return False
@@ -50,13 +50,13 @@ def notice() -> dict[str, Any]:
 
 def deadline() -> datetime | None:
     """Return the time by which this process must stop, or None if no stop was requested."""
-    said = notice().get("deadline")
-    if isinstance(said, (int, float)):
-        return datetime.fromtimestamp(said, timezone.utc)  # noqa: UP017 (Python 3.9)
-    if not isinstance(said, str):
+    value = notice().get("deadline")
+    if isinstance(value, (int, float)):
+        return datetime.fromtimestamp(value, timezone.utc)  # noqa: UP017 (Python 3.9)
+    if not isinstance(value, str):
         return None
     try:
-        when = datetime.fromisoformat(said.replace("Z", "+00:00"))
+        when = datetime.fromisoformat(value.replace("Z", "+00:00"))
     except ValueError:
         return None
     return when if when.tzinfo else when.replace(tzinfo=timezone.utc)  # noqa: UP017

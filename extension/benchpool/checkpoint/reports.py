@@ -37,7 +37,7 @@ by_program = False
 """True after the program has reported progress itself."""
 FOLLOW_S = 1.0
 _followed = 0.0
-_said = ""
+_last_text = ""
 
 
 def follow(fraction: float | None, text: str) -> None:
@@ -45,11 +45,11 @@ def follow(fraction: float | None, text: str) -> None:
 
     Reports at most once a second, and the end at once, since no later report may follow.
     """
-    global _followed, _said
+    global _followed, _last_text
     now = time.monotonic()
-    ends = fraction is not None and fraction >= 1 and _said != text
+    ends = fraction is not None and fraction >= 1 and _last_text != text
     if not by_program and (ends or now - _followed >= FOLLOW_S):
-        _followed, _said = now, text
+        _followed, _last_text = now, text
         write(fraction, text)
 
 

@@ -34,7 +34,7 @@ stopping = False
 """True after this process was answered that it should stop."""
 
 _calls = 0
-_told_at: tuple[int, float] | None = None
+_requested_at: tuple[int, float] | None = None
 
 
 def should_stop() -> bool:
@@ -56,17 +56,17 @@ def stop_or_save(due: bool) -> tuple[bool, bool]:
     """
     global stopping, _calls
     _calls += 1
-    told = notices.told()
+    requested = notices.stop_requested()
     group, folder = _process_group(), notices.directory()
     if group is not None:
-        told, due = _any_rank(group, told, due and rank() == 0)
+        requested, due = _any_rank(group, requested, due and rank() == 0)
     elif world_size() > 1 and apart():
         # Without a shared folder the ranks cannot save the same step.
-        told, due = told and (rank() == 0 or _is_behind(_calls)), False
+        requested, due = requested and (rank() == 0 or _is_behind(_calls)), False
     elif world_size() > 1 and folder is not None:
-        told = _chief_decides(folder, "stop", told, _calls, again=False) is not None
+        requested = _chief_decides(folder, "stop", requested, _calls, again=False) is not None
         due = _chief_decides(folder, "save", due, _calls, again=True) == _calls
-    stopping = stopping or told
+    stopping = stopping or requested
     return stopping, due
 
 
@@ -92,8 +92,8 @@ def apart() -> bool:
 
 
 def _number(name: str, default: int) -> int:
-    said = os.environ.get(name, "")
-    return int(said) if said.isdecimal() else default
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default
 
 
 def _process_group() -> Any:
@@ -103,17 +103,17 @@ def _process_group() -> Any:
     return group if usable and group.get_world_size() > 1 else None  # type: ignore[union-attr]
 
 
-def _any_rank(group: Any, *said: bool) -> tuple[bool, ...]:
+def _any_rank(group: Any, *answers: bool) -> tuple[bool, ...]:
     torch: Any = sys.modules["torch"]
     device = "cuda" if group.get_backend() == "nccl" else "cpu"
-    flags = torch.tensor([int(each) for each in said], device=device)
+    flags = torch.tensor([int(each) for each in answers], device=device)
     group.all_reduce(flags, op=group.ReduceOp.MAX)
     return tuple(bool(each) for each in flags.tolist())
 
 
 def _is_behind(call: int) -> bool:
-    global _told_at
-    first, at = _told_at = _told_at or (call, time.monotonic())
+    global _requested_at
+    first, at = _requested_at = _requested_at or (call, time.monotonic())
     return call - first >= BEHIND_CALLS and time.monotonic() - at >= BEHIND_S
 
 

@@ -148,10 +148,10 @@ def _modules(wheel: bytes) -> set[str]:
     return {head for head in heads if head.isidentifier()}
 
 
-def told(delta: EnvironmentDelta) -> dict[str, object]:
+def notebook_entries(delta: EnvironmentDelta) -> dict[str, object]:
     """Return the entries about these packages for the notebook of a job.
 
-    >>> told(NOTHING)
+    >>> notebook_entries(NOTHING)
     {}
     """
     if not delta.locked and not delta.wheels:

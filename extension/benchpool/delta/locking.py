@@ -63,7 +63,7 @@ def settings_for_uv(environ: Mapping[str, str], texts: Sequence[str]) -> UvSetti
     >>> settings_for_uv({"PIP_NO_INDEX": "1"}, ["[global]\\nfind-links = /a\\n  /b\\n"])
     UvSettings(environ={'UV_FIND_LINKS': '/a,/b'}, words=('--no-index',))
     """
-    told: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for text in texts:
         parser = configparser.RawConfigParser()
         try:
@@ -71,14 +71,16 @@ def settings_for_uv(environ: Mapping[str, str], texts: Sequence[str]) -> UvSetti
         except configparser.Error:
             continue
         for section in ("global", "install"):
-            told |= dict(parser.items(section)) if parser.has_section(section) else {}
-    told |= {name: environ[_pip(name)] for name in (*_FOR_UV, NO_INDEX) if _pip(name) in environ}
+            settings |= dict(parser.items(section)) if parser.has_section(section) else {}
+    settings |= {
+        name: environ[_pip(name)] for name in (*_FOR_UV, NO_INDEX) if _pip(name) in environ
+    }
     found = {}
     for name, variable in _FOR_UV.items():
-        if told.get(name) and variable not in environ:
+        if settings.get(name) and variable not in environ:
             separator = "," if variable == "UV_FIND_LINKS" else " "
-            found[variable] = separator.join(told[name].split())
-    closed = told.get(NO_INDEX, "").lower() not in _NO
+            found[variable] = separator.join(settings[name].split())
+    closed = settings.get(NO_INDEX, "").lower() not in _NO
     return UvSettings(found, ("--no-index",) if closed else ())
 
 
@@ -202,8 +204,8 @@ def built(python: str, folder: str) -> tuple[str, bytes]:
             (made,) = Path(out).glob("*.whl")
         except subprocess.CalledProcessError as failed:
             lines = [line.strip() for line in (failed.stderr or "").splitlines() if line.strip()]
-            said = lines[-1] if lines else "it gave no reason"
-            raise CannotBePacked(f"its wheel cannot be built ({said[:200]})") from failed
+            reason = lines[-1] if lines else "it gave no reason"
+            raise CannotBePacked(f"its wheel cannot be built ({reason[:200]})") from failed
         except (OSError, subprocess.SubprocessError, ValueError) as failed:
             raise CannotBePacked(f"its wheel cannot be built ({failed})") from failed
         return made.name, made.read_bytes()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from benchpool.cells import Problem
-from benchpool.delta.difference import EnvironmentDelta, told
+from benchpool.delta.difference import EnvironmentDelta, notebook_entries
 from benchpool.drafts import Draft
 from benchpool_scheduler.contract import NotebookEntry, SnapshotFile
 from benchpool_scheduler.phrases import count, is_are
@@ -20,7 +20,7 @@ SHOWN = 6
 
 def joined(draft: Draft, delta: EnvironmentDelta) -> Draft:
     """Return the draft of a notebook's job with the packages that its image lacks."""
-    submission, overlay = draft.submission, told(delta)
+    submission, overlay = draft.submission, notebook_entries(delta)
     entry = submission.entry
     if not overlay or not isinstance(entry, NotebookEntry):
         return draft
@@ -45,12 +45,12 @@ def joined(draft: Draft, delta: EnvironmentDelta) -> Draft:
     )
 
 
-def said(delta: EnvironmentDelta) -> list[Problem]:
+def problems_of(delta: EnvironmentDelta) -> list[Problem]:
     """Return the messages about these packages at submission.
 
     >>> from benchpool.delta.difference import LockedPackage
     >>> one = EnvironmentDelta((LockedPackage("numpy", "2.1.0", ()),), left={"own": "no tag"})
-    >>> for each in said(one):
+    >>> for each in problems_of(one):
     ...     print(each.text)
     1 package of this Python that the job image lacks is included: numpy 2.1.0
     `own` is not included: no tag

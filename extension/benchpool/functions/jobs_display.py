@@ -50,10 +50,10 @@ class JobRows:
             description="cancel the rest", tooltip="cancel all jobs that have not ended"
         )
         self.cancel.on_click(lambda _button: self._cancel())
-        self.said = widgets.Label()
+        self.message = widgets.Label()
         self.lines = {each.id: widgets.Label() for each in jobs[:LINES]}
         flow = widgets.Layout(flex_flow="row wrap", align_items="center", grid_gap="2px 12px")
-        head = widgets.Box([self.title, self.bar, self.cancel, self.said], layout=flow)
+        head = widgets.Box([self.title, self.bar, self.cancel, self.message], layout=flow)
         frame = widgets.Layout(
             border="1px solid var(--jp-border-color2)", padding="6px 10px", width="auto"
         )
@@ -76,7 +76,7 @@ class JobRows:
         try:
             self._jobs.cancel()
         except BenchpoolError as refused:
-            self.said.value = refused.message
+            self.message.value = refused.message
         self.draw()
 
     def _follow(self) -> None:
@@ -95,4 +95,4 @@ class JobRows:
                     if ended(self._jobs) == len(self._jobs):
                         return
         except BenchpoolError as lost:
-            self.said.value = lost.message
+            self.message.value = lost.message

@@ -55,8 +55,8 @@ class RemoteFunction(Generic[R]):
         return RemoteFunction(self.__wrapped__, {**self.asked, **asked})
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self.asked.items())
-        return f"<{self.__wrapped__.__qualname__}, remote({said})>"
+        keywords = ", ".join(f"{name}={value!r}" for name, value in self.asked.items())
+        return f"<{self.__wrapped__.__qualname__}, remote({keywords})>"
 
 
 @overload

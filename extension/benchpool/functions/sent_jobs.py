@@ -76,8 +76,8 @@ class SentJobs(Sequence["JobHandle"]):
 def line_of(jobs: Sequence[JobHandle]) -> str:
     """Return a summary of jobs, as last read: ``8 jobs: 3 succeeded, 1 running, 4 queued``."""
     states = Counter(str(each.facts.state) for each in jobs)
-    said = ", ".join(f"{number} {state}" for state, number in states.most_common())
-    return f"{count(len(jobs), 'job')}: {said}" if said else "no jobs"
+    summary = ", ".join(f"{number} {state}" for state, number in states.most_common())
+    return f"{count(len(jobs), 'job')}: {summary}" if summary else "no jobs"
 
 
 def ended(jobs: Sequence[JobHandle]) -> int:

@@ -76,13 +76,13 @@ def answer(
         if total > HISTORY_BYTES:
             break
         kept.append(text)
-    said = {
+    reply = {
         "names": found,
         "history": kept[::-1],
         "first": len(history) - len(kept),
         "seconds": time.perf_counter() - began,
     }
-    return dumps(said)
+    return dumps(reply)
 
 
 def in_kernel(namespace: dict[str, Any], names: list[str]) -> Any:

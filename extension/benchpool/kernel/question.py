@@ -37,12 +37,12 @@ def read(reply: Mapping[str, Any]) -> KernelAnswer:
     Raises:
         ValueError: The expression failed, or gave no answer.
     """
-    said = reply.get("user_expressions", {}).get(KEY)
-    if reply.get("status") != "ok" or not isinstance(said, dict):
+    result = reply.get("user_expressions", {}).get(KEY)
+    if reply.get("status") != "ok" or not isinstance(result, dict):
         raise ValueError(f"the kernel could not answer: {reply.get('ename', 'no reason given')}")
-    if said.get("status") != "ok":
-        raise ValueError(f"the kernel could not answer: {said.get('ename', 'no reason given')}")
-    return decode(str(said["data"]["text/plain"]))
+    if result.get("status") != "ok":
+        raise ValueError(f"the kernel could not answer: {result.get('ename', 'no reason given')}")
+    return decode(str(result["data"]["text/plain"]))
 
 
 def of_this_process(

@@ -18,11 +18,11 @@ MOST = 40
 """Maximum number of runs in the file: the open ones and the newest are kept."""
 
 
-def told() -> list[dict[str, Any]]:
+def recorded() -> list[dict[str, Any]]:
     """Return the runs in the file, the newest last; empty outside a job."""
     try:
-        said = json.loads(Path(os.environ["BENCHPOOL_RUNS_FILE"]).read_text("utf-8"))
-        return [run for run in said["runs"] if isinstance(run, dict)]
+        document = json.loads(Path(os.environ["BENCHPOOL_RUNS_FILE"]).read_text("utf-8"))
+        return [run for run in document["runs"] if isinstance(run, dict)]
     except (KeyError, OSError, TypeError, ValueError):
         return []
 
@@ -42,12 +42,12 @@ def begun(
         store, closable = None, False  # no part of that is written to disk
     page = None if url is None else without_keys(url)
     entry = {"tracker": tracker, "id": run, "url": page, "store": store, "open": closable}
-    _write([*(one for one in told() if not _is(one, tracker, run)), entry])
+    _write([*(one for one in recorded() if not _is(one, tracker, run)), entry])
 
 
 def ended(tracker: str, run: str) -> None:
     """Record that a run has its final status. Never raises."""
-    runs = told()
+    runs = recorded()
     if any(_is(one, tracker, run) and one.get("open") for one in runs):
         _write([{**one, "open": False} if _is(one, tracker, run) else one for one in runs])
 
@@ -87,7 +87,7 @@ def _write(runs: list[dict[str, Any]]) -> None:
         return
     left_open = [one for one in runs if one.get("open")][-MOST:]
     kept = [one for one in runs if one in left_open or one in runs[-(MOST - len(left_open)) :]]
-    said = json.dumps({"python": sys.executable, "runs": kept})
+    text = json.dumps({"python": sys.executable, "runs": kept})
     with suppress(OSError):
-        Path(f"{path}.new").write_text(said, "utf-8")
+        Path(f"{path}.new").write_text(text, "utf-8")
         os.replace(f"{path}.new", path)

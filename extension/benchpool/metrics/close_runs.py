@@ -29,7 +29,7 @@ def status_of(code: int, notice: str | None) -> str:
 def main(arguments: list[str]) -> None:
     """Close each run that is left open."""
     status = status_of(int(arguments[0]), notices.notice().get("kind"))
-    for run in begun_runs.told():
+    for run in begun_runs.recorded():
         if run.get("open") and run.get("tracker") == "mlflow":
             try:
                 _close(run, status)

@@ -25,7 +25,7 @@ def attach(library: str, module: ModuleType) -> None:
     _ATTACH[library](module)
 
 
-def _tell(values: Mapping[str, Any], step: object) -> None:
+def _report(values: Mapping[str, Any], step: object) -> None:
     """Report the values that a trainer logs. Progress bars repeat them and are then ignored."""
     global _trainer_speaks
     _trainer_speaks = True
@@ -34,7 +34,7 @@ def _tell(values: Mapping[str, Any], step: object) -> None:
         for name, value in values.items()
         if name not in LEFT_OUT and not name.endswith(ENDS_LEFT_OUT)
     }
-    reporting.tell(kept, step)
+    reporting.report(kept, step)
 
 
 _trainer_speaks = False
@@ -80,7 +80,7 @@ def _transformers(module: Any) -> None:
     @_quietly
     def on_log(_: Any, args: Any, state: Any, control: Any, logs: Any = None, **__: Any) -> None:
         if state.is_world_process_zero and logs:
-            _tell(logs, state.global_step)
+            _report(logs, state.global_step)
 
     listener = type("BenchpoolCurves", (module.TrainerCallback,), {"on_log": on_log})
     module.DEFAULT_CALLBACKS.append(listener)
@@ -117,11 +117,11 @@ def _keras_listener(base: Any) -> Any:
     @_quietly
     def on_train_batch_end(self: Any, batch: int, logs: Any = None) -> None:
         if logs and pace.now():
-            _tell({f"batch/{name}": value for name, value in logs.items()}, step(self, batch))
+            _report({f"batch/{name}": value for name, value in logs.items()}, step(self, batch))
 
     @_quietly
     def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
-        _tell(logs or {}, step(self, epoch))
+        _report(logs or {}, step(self, epoch))
 
     listening = {"on_train_batch_end": on_train_batch_end, "on_epoch_end": on_epoch_end}
     return type("BenchpoolCurves", (base,), listening)()
@@ -135,18 +135,18 @@ def _lightning(module: Any) -> None:
     pace = ListeningPace()
 
     @_quietly
-    def tell(_: Any, trainer: Any, *__: Any) -> None:
+    def report(_: Any, trainer: Any, *__: Any) -> None:
         if trainer.is_global_zero and not trainer.sanity_checking:
-            _tell(trainer.callback_metrics, trainer.global_step)
+            _report(trainer.callback_metrics, trainer.global_step)
 
     def now_and_then(self: Any, trainer: Any, *rest: Any) -> None:
         if pace.now():
-            tell(self, trainer, *rest)
+            report(self, trainer, *rest)
 
     listening = {
         "on_train_batch_end": lambda self, trainer, *_: now_and_then(self, trainer),
-        "on_validation_end": lambda self, trainer, *_: tell(self, trainer),
-        "on_train_epoch_end": lambda self, trainer, *_: tell(self, trainer),
+        "on_validation_end": lambda self, trainer, *_: report(self, trainer),
+        "on_train_epoch_end": lambda self, trainer, *_: report(self, trainer),
     }
     listener = type("BenchpoolCurves", (module.Callback,), listening)
     begin = module.Trainer.__init__
@@ -173,14 +173,14 @@ def _tqdm(module: Any) -> None:
     show = module.tqdm.set_postfix
 
     def set_postfix(self: Any, ordered_dict: Any = None, refresh: Any = True, **kwargs: Any) -> Any:
-        told({**(ordered_dict or {}), **kwargs})
+        report_postfix({**(ordered_dict or {}), **kwargs})
         return show(self, ordered_dict, refresh, **kwargs)
 
     @_quietly
-    def told(values: Mapping[str, Any]) -> None:
+    def report_postfix(values: Mapping[str, Any]) -> None:
         numbers = {name: _number(value) for name, value in values.items()}
         if not _trainer_speaks and not reporting.by_program:
-            reporting.tell(numbers, None)
+            reporting.report(numbers, None)
 
     module.tqdm.set_postfix = set_postfix
 

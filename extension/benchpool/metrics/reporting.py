@@ -40,14 +40,14 @@ def log(
     """
     global by_program
     by_program = True
-    tell({**(values or {}), **named}, step, all_ranks=all_ranks)
+    report({**(values or {}), **named}, step, all_ranks=all_ranks)
 
 
 by_program = False
 """True after the program has reported metrics itself."""
 
 
-def tell(values: Mapping[str, object], step: object, *, all_ranks: bool = False) -> None:
+def report(values: Mapping[str, object], step: object, *, all_ranks: bool = False) -> None:
     """Report values, see ``log``."""
     rank = _rank()
     if rank and not all_ranks:
@@ -98,7 +98,7 @@ class MetricWriter:
             self._timer = None
             self._write()
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Discard the waiting values in a forked process, since its parent writes them."""
         self.__init__()  # type: ignore[misc]
 
@@ -124,10 +124,10 @@ class MetricWriter:
 
 
 def _line(step: int | None, at: float, values: Mapping[str, float | None]) -> str:
-    said: dict[str, object] = {"at": at, "values": values}
+    entry: dict[str, object] = {"at": at, "values": values}
     if step is not None:
-        said["step"] = step
-    return json.dumps(said) + "\n"
+        entry["step"] = step
+    return json.dumps(entry) + "\n"
 
 
 def _append(path: str, data: bytes) -> None:
@@ -150,4 +150,4 @@ def _size(path: str) -> int:
 
 _writer = MetricWriter()
 atexit.register(_writer.flush)
-os.register_at_fork(after_in_child=_writer.begin_anew)
+os.register_at_fork(after_in_child=_writer.reset_after_fork)

@@ -62,15 +62,15 @@ def _mlflow(fluent: Any) -> None:
             chosen = None  # a tracker that does not answer reports it when the run begins
         run = begin(*args, **kwargs) if chosen is None else begin(**chosen)
         with suppress(Exception):  # an unreported run has no link and is not closed here
-            _tell_of(run, fluent)
+            _report_run(run, fluent)
         return run
 
     @wraps(end)
     def end_run(status: str = "FINISHED") -> Any:
         failed = bool(leaving) and getattr(sys, "last_value", None) is not None
-        told = notices.notice().get("kind") if leaving or status == "FAILED" else None
+        kind = notices.notice().get("kind") if leaving or status == "FAILED" else None
         active = fluent.active_run()
-        answer = end(ENDS.get(told or "", "FAILED" if failed else status))
+        answer = end(ENDS.get(kind or "", "FAILED" if failed else status))
         with suppress(Exception):
             begun_runs.ended("mlflow", active.info.run_id)
         return answer
@@ -103,13 +103,13 @@ def _chosen(
     return {**asked, "run_name": name or default, "tags": {**tags, **(asked.get("tags") or {})}}
 
 
-def _tell_of(run: Any, fluent: Any) -> None:
+def _report_run(run: Any, fluent: Any) -> None:
     """Report a run to the pool. May raise any error of the library."""
     store = str(fluent.MlflowClient().tracking_uri)
     page = f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
     url = f"{store.rstrip('/')}/{page}" if store.startswith(("https://", "http://")) else None
-    said = os.environ.get("MLFLOW_TRACKING_URI")
-    where = None if store == said else store
+    configured = os.environ.get("MLFLOW_TRACKING_URI")
+    where = None if store == configured else store
     begun_runs.begun("mlflow", run.info.run_id, url=url, store=where, closable=True)
 
 

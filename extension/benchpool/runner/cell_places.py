@@ -23,9 +23,9 @@ class CellPlaces:
 
     >>> places = CellPlaces()
     >>> places.begins(5, "x = 1", 4)
-    >>> places.said("Cell In[4], line 2, in fit(x)")
+    >>> places.renumbered("Cell In[4], line 2, in fit(x)")
     'cell 5, line 2, in fit(x)'
-    >>> places.said("Cell In[3], line 2")
+    >>> places.renumbered("Cell In[3], line 2")
     'Cell In[3], line 2'
     """
 
@@ -40,7 +40,7 @@ class CellPlaces:
         if name is not None:
             self._by_code[name] = number
 
-    def said(self, text: str) -> str:
+    def renumbered(self, text: str) -> str:
         """Return an IPython traceback with the notebook's cell numbers."""
         return _BY_COUNT.sub(lambda found: _place(found, self._by_count, found["count"]), text)
 

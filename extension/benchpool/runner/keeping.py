@@ -51,7 +51,7 @@ class Keeper:
                 return None
         if asking.exception() is not None:
             return [f"values were not kept: no answer within {KEEP_S} s"]
-        return said_of(asking.result()["content"].get("user_expressions", {}).get("kept", {}))
+        return lines_of(asking.result()["content"].get("user_expressions", {}).get("kept", {}))
 
 
 async def load(cells: Cells, folder: str) -> tuple[bool, str]:
@@ -68,18 +68,18 @@ async def load(cells: Cells, folder: str) -> tuple[bool, str]:
     return True, f"from the notebook: {', '.join(_kept(*each) for each in names.items())}"
 
 
-def said_of(answer: Mapping[str, Any]) -> list[str]:
+def lines_of(answer: Mapping[str, Any]) -> list[str]:
     """Return lines for the log about the kernel's answer.
 
     >>> text = '{"names": {"net": {"type": "a.Net", "form": "state", "bytes": 0}}, "left_out": {}}'
-    >>> said_of({"status": "ok", "data": {"text/plain": repr(text)}})
+    >>> lines_of({"status": "ok", "data": {"text/plain": repr(text)}})
     ['kept net (Net, its state)']
-    >>> said_of({"status": "error", "ename": "OSError", "evalue": "disk full"})
+    >>> lines_of({"status": "error", "ename": "OSError", "evalue": "disk full"})
     ['values were not kept: OSError: disk full']
     """
     if answer.get("status") != "ok":
-        said = ": ".join(filter(None, [answer.get("ename"), answer.get("evalue")]))
-        return [f"values were not kept: {said or 'the kernel gave no reason'}"]
+        reason = ": ".join(filter(None, [answer.get("ename"), answer.get("evalue")]))
+        return [f"values were not kept: {reason or 'the kernel gave no reason'}"]
     found = json.loads(ast.literal_eval(answer["data"]["text/plain"]))
     kept = [_kept(name, each) for name, each in found["names"].items() if name != "_"]
     lines = [f"kept {', '.join(kept)}"] if kept else []

@@ -18,13 +18,13 @@ def _source(text: str | None) -> str | None:
     """Return the origin of a distribution (PEP 610), without a user or password."""
     if not text:
         return None
-    told = json.loads(text)
-    parts = urlsplit(str(told["url"]))
+    direct_url = json.loads(text)
+    parts = urlsplit(str(direct_url["url"]))
     host = parts.netloc.rpartition("@")[2]
     url = urlunsplit((parts.scheme, host, parts.path, "", ""))
-    commit = told.get("vcs_info", {}).get("commit_id")
-    sums = told.get("archive_info", {}).get("hashes", {}).get("sha256")
-    editable = " (editable)" if told.get("dir_info", {}).get("editable") else ""
+    commit = direct_url.get("vcs_info", {}).get("commit_id")
+    sums = direct_url.get("archive_info", {}).get("hashes", {}).get("sha256")
+    editable = " (editable)" if direct_url.get("dir_info", {}).get("editable") else ""
     return f"{url}@{commit or sums}" if commit or sums else f"{url}{editable}"
 
 
@@ -58,13 +58,13 @@ def main() -> None:
         cuda = _torch_cuda()
     except (OSError, ValueError, metadata.PackageNotFoundError):
         cuda = None
-    said = {
+    facts = {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
         "packages": _packages(),
         "cuda": cuda,
     }
-    json.dump(said, sys.stdout)
+    json.dump(facts, sys.stdout)
 
 
 if __name__ == "__main__":

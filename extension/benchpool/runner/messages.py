@@ -95,8 +95,8 @@ class Budget:
             return content
         if left < 0:
             return None
-        said = _over(KEPT_RICH, "figures and tables were not kept")
-        return {"data": {"text/plain": said}, "metadata": {}, "execution_count": None}
+        text = _over(KEPT_RICH, "figures and tables were not kept")
+        return {"data": {"text/plain": text}, "metadata": {}, "execution_count": None}
 
 
 def _over(limit: int, rest: str) -> str:

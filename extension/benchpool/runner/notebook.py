@@ -30,7 +30,7 @@ from benchpool.runner.shown_bars import ShownBars
 
 STOPPED = 128 + signal.SIGTERM
 FAILED = 1
-TOLD = "getattr(__import__('sys').modules.get('benchpool.checkpoint.votes'), 'stopping', False)"
+STOPPING = "getattr(__import__('sys').modules.get('benchpool.checkpoint.votes'), 'stopping', False)"
 """Expression for the kernel: did ``checkpoint.should_stop()`` return true?"""
 
 
@@ -58,17 +58,17 @@ def hidden_failure(cell: Any) -> Failure | None:
     return Failure(shown[-1].ename, shown[-1].evalue) if shown else None
 
 
-def exit_of_error(failure: Failure, told: bool) -> int:
+def exit_of_error(failure: Failure, stop_requested: bool) -> int:
     """Return the exit status after a cell raised.
 
     ``SystemExit`` has its own status, as in a script. After a stop request any other exception
     counts as paused, since an interrupted program may raise any exception.
 
-    >>> exit_of_error(Failure("SystemExit", "75"), told=True)
+    >>> exit_of_error(Failure("SystemExit", "75"), stop_requested=True)
     75
-    >>> exit_of_error(Failure("SystemExit", ""), told=False)
+    >>> exit_of_error(Failure("SystemExit", ""), stop_requested=False)
     0
-    >>> exit_of_error(Failure("ValueError", "bad"), told=False)
+    >>> exit_of_error(Failure("ValueError", "bad"), stop_requested=False)
     1
     """
     if failure.name == "SystemExit":
@@ -76,7 +76,7 @@ def exit_of_error(failure: Failure, told: bool) -> int:
         if value in {"", "None"}:
             return 0
         return int(value) & 0xFF if value.lstrip("-").isdecimal() else FAILED
-    return STOPPED if told else FAILED
+    return STOPPED if stop_requested else FAILED
 
 
 class NotebookRun:
@@ -128,34 +128,34 @@ class NotebookRun:
         try:
             if not await self._loaded():
                 return FAILED
-            self._tell_language()
+            self._write_language()
             self._recording.begin()
             return await self._kept(await self._all_cells())
         finally:
-            if not self._told():
+            if not self._stop_requested():
                 await self._recording.end()
             self._cells.set_widgets_metadata()
             self._copy.save()
             await self._kernel.end(self._cells)
 
-    def _tell_language(self) -> None:
+    def _write_language(self) -> None:
         """Write the language that runs into the copy; the kernel name stays the submitter's."""
-        told = self._cells.kc.language_info
-        if told:
-            self._notebook.metadata["language_info"] = nbformat.from_dict(told)
+        language = self._cells.kc.language_info
+        if language:
+            self._notebook.metadata["language_info"] = nbformat.from_dict(language)
 
     async def _all_cells(self) -> int:
         for finished, index in enumerate(self._code):
-            if self._told():
+            if self._stop_requested():
                 return self._paused()
             self._progress.at(finished, self._number(index))
-            self._say(f"cell {self._number(index)} ({finished + 1} of {len(self._code)})")
+            self._log(f"cell {self._number(index)} ({finished + 1} of {len(self._code)})")
             status = await self._one_cell(index)
             if status is not None:
                 return status
         self._progress.at(len(self._code), 0)
         # A stop request during the last cell: it counts as finished unless the code agreed to stop.
-        if self._told() and await self._agreed_to_stop():
+        if self._stop_requested() and await self._agreed_to_stop():
             return self._paused()
         return 0
 
@@ -164,8 +164,8 @@ class NotebookRun:
         folder = os.environ.get("BENCHPOOL_VALUES_DIR")
         if folder is None:
             return True
-        done, said = await keeping.load(self._cells, folder)
-        self._say(said)
+        done, text = await keeping.load(self._cells, folder)
+        self._log(text)
         return done
 
     async def _kept(self, status: int) -> int:
@@ -173,13 +173,13 @@ class NotebookRun:
 
         After a stop request there is no time for it; the next attempt stores them.
         """
-        if self._told() or not self._keeper.keeps or self._kernel.status() is not None:
+        if self._stop_requested() or not self._keeper.keeps or self._kernel.status() is not None:
             return status
         lines = await self._keeper.keep(self._cells, self._kernel)
-        if lines is None and self._told():
+        if lines is None and self._stop_requested():
             return self._paused()
         for line in ["the kernel ended while values were saved"] if lines is None else lines:
-            self._say(line)
+            self._log(line)
         return status
 
     async def _one_cell(self, index: int) -> int | None:
@@ -197,38 +197,38 @@ class NotebookRun:
         return None if hidden is None else self._failed(index, hidden)
 
     def _failed(self, index: int, failure: Failure) -> int:
-        status = exit_of_error(failure, self._told())
+        status = exit_of_error(failure, self._stop_requested())
         if failure.name == "SystemExit":
-            self._say(f"cell {self._number(index)} ended the notebook with exit code {status}")
+            self._log(f"cell {self._number(index)} ended the notebook with exit code {status}")
             return status
         for output in self._notebook.cells[index].outputs:
             if output.output_type == "error":
-                said = messages.plain("\n".join(output.traceback))
-                self._write(self._places.said(said) + "\n")
+                traceback = messages.plain("\n".join(output.traceback))
+                self._write(self._places.renumbered(traceback) + "\n")
         value = messages.first_line(failure.value)
         where = messages.line_of(self._notebook.cells[index].outputs)
-        self._say(f"cell {self._number(index)} failed: {failure.name}: {value}{where}")
+        self._log(f"cell {self._number(index)} failed: {failure.name}: {value}{where}")
         return status
 
     async def _died(self, index: int) -> int:
         status = self._kernel.status()
-        if self._told():
+        if self._stop_requested():
             return self._paused()
         number = -status if status is not None and status < 0 else None
         how = f" by signal {number}" if number else f" with exit code {status or 0}"
         hint = ": the usual cause is too little memory" if number == signal.SIGKILL else ""
-        self._say(f"the kernel ended in cell {self._number(index)}{how}{hint}")
+        self._log(f"the kernel ended in cell {self._number(index)}{how}{hint}")
         return 128 + number if number else status or FAILED
 
     def _not_started(self, failed: Exception) -> int:
         self._copy.save()
-        if self._told():
+        if self._stop_requested():
             return self._paused()
-        self._say(f"the notebook's kernel did not start: {failed}")
+        self._log(f"the notebook's kernel did not start: {failed}")
         return FAILED
 
     def _paused(self) -> int:
-        self._say("stopped on request; the executed copy has the output so far")
+        self._log("stopped on request; the executed copy has the output so far")
         return STOPPED
 
     # ------------------------------------------------------------------ to stop
@@ -237,7 +237,7 @@ class NotebookRun:
         self._signalled = True
         self._kernel.terminate()
 
-    def _told(self) -> bool:
+    def _stop_requested(self) -> bool:
         notice = os.environ.get("BENCHPOOL_NOTICE_FILE")
         return self._signalled or (notice is not None and Path(notice).exists())
 
@@ -245,12 +245,16 @@ class NotebookRun:
         client = self._cells.kc
         try:
             reply = await client.execute_interactive(
-                "", silent=True, store_history=False, user_expressions={"told": TOLD}, timeout=10
+                "",
+                silent=True,
+                store_history=False,
+                user_expressions={"told": STOPPING},
+                timeout=10,
             )
         except Exception:  # a kernel that does not answer has not finished well
             return True
-        told = reply["content"].get("user_expressions", {}).get("told", {})
-        return bool(told.get("data", {}).get("text/plain") == "True")
+        answer = reply["content"].get("user_expressions", {}).get("told", {})
+        return bool(answer.get("data", {}).get("text/plain") == "True")
 
     # ------------------------------------------------------------------ the log
 
@@ -282,7 +286,7 @@ class NotebookRun:
             self._ends_in_bar = bool(bar)
             self._progress.drawn(text + bar, now)
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         newline = "" if self._at_line_start else "\n"
         self._ends_in_bar = False
         self._write(f"{newline}benchpool: {text}\n")

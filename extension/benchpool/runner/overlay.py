@@ -140,9 +140,9 @@ def _install(requirements: list[tuple[str, str]], kernel: Interpreter, target: P
             timeout=INSTALL_S, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except subprocess.CalledProcessError as failed:
-        said = (failed.stderr or failed.stdout or "it gave no reason").strip()
+        output = (failed.stderr or failed.stdout or "it gave no reason").strip()
         raise CannotStart(
-            f"the packages sent with the job cannot be installed:\n{said}"
+            f"the packages sent with the job cannot be installed:\n{output}"
         ) from failed
     except (OSError, subprocess.SubprocessError) as failed:
         raise CannotStart(

@@ -34,8 +34,8 @@ def read(path: Path) -> nbformat.NotebookNode:
         AttributeError,
         nbformat.ValidationError,
     ) as bad:
-        said = str(bad).partition("\n")[0]
-        raise CannotStart(f"{path} cannot be read as a notebook: {said}") from bad
+        reason = str(bad).partition("\n")[0]
+        raise CannotStart(f"{path} cannot be read as a notebook: {reason}") from bad
 
 
 def mended(book: Any) -> Any:

@@ -73,15 +73,15 @@ def environment_of(run: RecordedRun) -> RunEnvironment:
     done = subprocess.run(
         words, capture_output=True, timeout=FACTS_S, check=True, stdin=subprocess.DEVNULL
     )
-    said = json.loads(done.stdout)
+    facts = json.loads(done.stdout)
     return RunEnvironment(
         job=os.environ.get("BENCHPOOL_JOB_ID", ""),
         attempt=int(os.environ.get("BENCHPOOL_ATTEMPT") or 1),
-        python=said["python"],
-        platform=said["platform"],
-        packages=[Package(*each) for each in said["packages"]],
+        python=facts["python"],
+        platform=facts["platform"],
+        packages=[Package(*each) for each in facts["packages"]],
         driver=_driver(),
-        cuda=said["cuda"] or _toolkit(),
+        cuda=facts["cuda"] or _toolkit(),
         image=os.environ.get("BENCHPOOL_JOB_IMAGE"),
         commit=commit_facts.commit_of(run.folder),
         modules=_modules(run),

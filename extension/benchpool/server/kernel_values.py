@@ -46,8 +46,8 @@ async def obstacles(
     ask = _expression("obstacles", f"of({list(names)!r}, {pickle!r})")
     try:
         async with asyncio.timeout(LOOK_S):
-            said = await evaluated(manager.get_kernel(kernel_id), _KEY, ask)
-        return dict(json.loads(_text_of(said)))
+            reply = await evaluated(manager.get_kernel(kernel_id), _KEY, ask)
+        return dict(json.loads(_text_of(reply)))
     except (TimeoutError, ValueError):
         return {}  # values that cannot be sent are reported at submission
 
@@ -72,13 +72,13 @@ async def written(
     call = f"write({list(names)!r}, {str(folder)!r}, {pickle!r}, {live_values.MOST_BYTES})"
     try:
         async with asyncio.timeout(WRITE_S):
-            said = await evaluated(kernel, _KEY, _expression("sending", call))
+            reply = await evaluated(kernel, _KEY, _expression("sending", call))
     except TimeoutError:
         raise Unavailable(
             f"The kernel did not write the values within {WRITE_S:.0f} s. Untick some."
         ) from None
     try:
-        text = _text_of(said)
+        text = _text_of(reply)
     except ValueError as why:
         raise InvalidInput(
             f"The kernel could not write the values ({why}). Untick them.", field="send"
@@ -92,11 +92,11 @@ def _text_of(reply: Any) -> str:
     Raises:
         ValueError: It has no value; the text gives the reason.
     """
-    said = reply.get("user_expressions", {}).get(_KEY, {})
-    if said.get("status") != "ok":
-        why = ": ".join(filter(None, [said.get("ename"), said.get("evalue")]))
+    result = reply.get("user_expressions", {}).get(_KEY, {})
+    if result.get("status") != "ok":
+        why = ": ".join(filter(None, [result.get("ename"), result.get("evalue")]))
         raise ValueError(why or "it gave no reason")
-    return str(ast.literal_eval(said["data"]["text/plain"]))
+    return str(ast.literal_eval(result["data"]["text/plain"]))
 
 
 async def _until_idle(kernel: Any) -> None:
@@ -107,11 +107,11 @@ async def _until_idle(kernel: Any) -> None:
     """
     idle = asyncio.Event()
 
-    def heard(change: Any) -> None:
+    def on_change(change: Any) -> None:
         if change["new"] == "idle":
             idle.set()
 
-    kernel.observe(heard, "execution_state")
+    kernel.observe(on_change, "execution_state")
     try:
         if getattr(kernel, "execution_state", None) != "idle":
             async with asyncio.timeout(IDLE_S):
@@ -121,7 +121,7 @@ async def _until_idle(kernel: Any) -> None:
             "The kernel is busy and cannot write values now. Wait, or untick them."
         ) from None
     finally:
-        kernel.unobserve(heard, "execution_state")
+        kernel.unobserve(on_change, "execution_state")
 
 
 def _expression(module: str, call: str) -> str:

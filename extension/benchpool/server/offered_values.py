@@ -32,13 +32,13 @@ class SentObjects:
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def look(self, said: KernelAnswer) -> set[str]:
+    def look(self, answer: KernelAnswer) -> set[str]:
         """Return the names whose present objects were sent before."""
-        ran = said.first + len(said.history)
+        ran = answer.first + len(answer.history)
         if ran < self.ran:
             self.sent = {}  # it was restarted
         self.ran = ran
-        self.seen = {name: (it.identity, it.bytes) for name, it in said.names.items()}
+        self.seen = {name: (it.identity, it.bytes) for name, it in answer.names.items()}
         return {name for name, it in self.seen.items() if self.sent.get(name) == it}
 
     def went(self, names: Sequence[str]) -> None:
@@ -57,18 +57,18 @@ class OfferedValues:
     async def of(
         self,
         request: SendRequest,
-        said: KernelAnswer | NotAsked | None,
+        answer: KernelAnswer | NotAsked | None,
         quota: Awaitable[Quota | BenchpoolError],
     ) -> list[ValueOffer]:
         """Return the values that may be sent with a request."""
-        if not isinstance(said, KernelAnswer) or request.cells is None:
+        if not isinstance(answer, KernelAnswer) or request.cells is None:
             return []
-        stored = self._objects(request.kernel_id).look(said)
+        stored = self._objects(request.kernel_id).look(answer)
         cells, seconds = request.notebook_cells(), request.seconds()
         if sum(seconds.values()) < value_offers.LEAST_S:
             return []
         found = await asyncio.to_thread(
-            value_offers.candidates, cells, said, seconds, self.pace, await _most(quota), stored
+            value_offers.candidates, cells, answer, seconds, self.pace, await _most(quota), stored
         )
         if not found.groups:
             return []
@@ -100,7 +100,9 @@ def names_of(request: SendRequest, offers: Sequence[ValueOffer]) -> tuple[str, .
 
 async def _most(quota: Awaitable[Quota | BenchpoolError]) -> int:
     try:
-        said = await asyncio.wait_for(asyncio.shield(quota), QUOTA_S)
+        answer = await asyncio.wait_for(asyncio.shield(quota), QUOTA_S)
     except TimeoutError:
         return value_offers.MOST_BYTES
-    return value_offers.MOST_BYTES if isinstance(said, BenchpoolError) else said.values_gib << 30
+    return (
+        value_offers.MOST_BYTES if isinstance(answer, BenchpoolError) else answer.values_gib << 30
+    )

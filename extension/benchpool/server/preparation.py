@@ -34,14 +34,14 @@ from benchpool.server.pool_access import PoolAccess
 from benchpool.server.requests import (
     Checkpoint,
     Files,
-    KernelSaid,
+    KernelReport,
     LeftOutFile,
     OfferedParameter,
     OfferedValue,
     Preparation,
     PreparedCell,
     Refusal,
-    SaidProblem,
+    ReportedProblem,
     SendRequest,
 )
 from benchpool.server.served_folder import ServedFolder
@@ -67,7 +67,7 @@ KNOWN_S = 5.0
 The dialog sends a request for each changed answer.
 """
 
-LEFT_OUT_SAID = 200
+LEFT_OUT_SHOWN = 200
 SCRIPT_BYTES = 1 << 20
 
 
@@ -95,13 +95,13 @@ class Preparer:
             InvalidInput: The path is not valid.
             NotFound: There is nothing to send at this path.
         """
-        problems: list[SaidProblem] = []
+        problems: list[ReportedProblem] = []
         interpreter = await self._interpreter(request, problems)
-        said = await self._kernel_says(request)
+        answer = await self._kernel_answer(request)
         asking = asyncio.ensure_future(_outcome(self.pool.ask(lambda p: p.quota(), PREVIEW_S)))
-        offers = await self.offered.of(request, said, asking)
+        offers = await self.offered.of(request, answer, asking)
         values = LiveValues(names_offered(request, offers))
-        seen = _seen(request, said)
+        seen = _seen(request, answer)
         draft, wrong = await self._tried(request, interpreter or "python3", seen, values)
         script = self.served.file(request.path) if request.kind == "script" else None
         files, imports, code, preview, quota, swept = await asyncio.gather(
@@ -113,7 +113,9 @@ class Preparer:
             _outcome(self._swept(request, draft, script)),
         )
         found = import_problems.in_order([*draft.problems, *imports, *code])
-        told = [SaidProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found]
+        reported = [
+            ReportedProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found
+        ]
         refusals = [one for one in (wrong, preview, swept) if isinstance(one, BenchpoolError)]
         cells = draft.selection.cells if draft.selection else ()
         folder = Path(draft.submission.output_dir or "").parents[1]
@@ -121,7 +123,7 @@ class Preparer:
         return Preparation(
             name=name,
             cells=[PreparedCell.of(each) for each in cells],
-            problems=[*problems, *told],
+            problems=[*problems, *reported],
             interpreter=interpreter,
             working_dir=self.served.relative(folder),
             output_dir=f"{RESULTS}/{drafts.plain(name)}-…",
@@ -131,7 +133,7 @@ class Preparer:
             refusal=_refusal(refusals[0]) if refusals else None,
             quota=None if isinstance(quota, BenchpoolError) else quota,
             checkpoint=self._checkpoint(draft, script),
-            kernel=None if said is None else KernelSaid.of(said),
+            kernel=None if answer is None else KernelReport.of(answer),
             parameters=[
                 OfferedParameter(p.name, p.type, p.default, p.help, p.cell, p.tagged)
                 for p in draft.parameters
@@ -169,8 +171,8 @@ class Preparer:
         sent.
         """
         interpreter = await self._python(request, [])
-        said = None if request.ticked is not None else await self._kernel_says(request)
-        seen = _seen(request, said)
+        answer = None if request.ticked is not None else await self._kernel_answer(request)
+        seen = _seen(request, answer)
         values = LiveValues()
         if request.send:
             values = await kernel_values.written(
@@ -220,7 +222,7 @@ class Preparer:
             metadata=metadata,
         )
 
-    async def _kernel_says(self, request: SendRequest) -> KernelAnswer | NotAsked | None:
+    async def _kernel_answer(self, request: SendRequest) -> KernelAnswer | NotAsked | None:
         """Return the answer of an open notebook's kernel; None for a file."""
         if request.cells is None or request.kind == "script":
             return None
@@ -239,20 +241,22 @@ class Preparer:
         file = self.served.file(request.path)
         return await asyncio.to_thread(notebooks.read_with_metadata, file)
 
-    async def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
+    async def _interpreter(
+        self, request: SendRequest, problems: list[ReportedProblem]
+    ) -> str | None:
         try:
             return await self._python(request, problems)
         except InvalidInput as no_python:
-            problems.append(SaidProblem("error", no_python.message))
+            problems.append(ReportedProblem("error", no_python.message))
             return None
 
-    async def _python(self, request: SendRequest, problems: list[SaidProblem]) -> str:
+    async def _python(self, request: SendRequest, problems: list[ReportedProblem]) -> str:
         """Return the Python for the job, of the named kernel or the saved notebook's kernel."""
         name = request.kernel_name
         if name is None and request.kind == "notebook" and request.cells is None:
             saved = await asyncio.to_thread(notebook_files.read, self.served.file(request.path))
             name, missing = interpreters.chosen(self.specs, saved.kernel, self.usual_kernel)
-            problems += [SaidProblem("warning", drafts.sentence(missing))] if missing else []
+            problems += [ReportedProblem("warning", drafts.sentence(missing))] if missing else []
         return interpreters.of_kernel(self.specs, name or self.usual_kernel)
 
     # ------------------------------------------------------------------ imports
@@ -278,7 +282,7 @@ class Preparer:
     # ------------------------------------------------------------------ files
 
     async def _files(
-        self, request: SendRequest, script: Path | None, problems: list[SaidProblem]
+        self, request: SendRequest, script: Path | None, problems: list[ReportedProblem]
     ) -> Files | None:
         """Return which files are sent; None if none are, or if the list is not ready."""
         if script is None and not self._here.files_travel:
@@ -289,13 +293,13 @@ class Preparer:
             survey = await asyncio.wait_for(listing, FILES_S)
         except TimeoutError:
             text = f"the folder {folder.name} is large: its files are still being listed"
-            problems.append(SaidProblem("info", text))
+            problems.append(ReportedProblem("info", text))
             return None
         except BenchpoolError as refused:
-            problems.append(SaidProblem("error", refused.message))
+            problems.append(ReportedProblem("error", refused.message))
             return None
-        problems += [SaidProblem("info", f"{each}.") for each in survey.sentences()]
-        left = [LeftOutFile(each.path, each.why) for each in survey.left_out[:LEFT_OUT_SAID]]
+        problems += [ReportedProblem("info", f"{each}.") for each in survey.sentences()]
+        left = [LeftOutFile(each.path, each.why) for each in survey.left_out[:LEFT_OUT_SHOWN]]
         return Files(survey.count, survey.bytes, left)
 
     def _survey(self, folder: Path, script: Path | None) -> asyncio.Task[snapshot.Survey]:
@@ -317,10 +321,10 @@ class Preparer:
         return Checkpoint(seen.found, seen.text, seen.lines)
 
 
-def _seen(request: SendRequest, said: KernelAnswer | NotAsked | None) -> KnownBeside:
+def _seen(request: SendRequest, kernel: KernelAnswer | NotAsked | None) -> KnownBeside:
     ticked = None if request.ticked is None else frozenset(request.ticked)
-    answer = said if isinstance(said, KernelAnswer) else None
-    return KnownBeside(answer, frozenset(request.deleted_runs), ticked)
+    known = kernel if isinstance(kernel, KernelAnswer) else None
+    return KnownBeside(known, frozenset(request.deleted_runs), ticked)
 
 
 def _kept(

@@ -199,7 +199,7 @@ class PreparedCell(Struct, frozen=True):
         return cls(choice.id, choice.index, choice.included, choice.selected, choice.why, gives)
 
 
-class SaidProblem(Struct, frozen=True):
+class ReportedProblem(Struct, frozen=True):
     """Error, warning or information (``info``) for the dialog."""
 
     level: Level
@@ -232,7 +232,7 @@ class Refusal(Struct, frozen=True):
     numbers: dict[str, int | float | str | None]
 
 
-class KernelSaid(Struct, frozen=True):
+class KernelReport(Struct, frozen=True):
     """Whether the kernel was queried, or why not, and what the names of the cells hold in it."""
 
     asked: bool
@@ -240,11 +240,11 @@ class KernelSaid(Struct, frozen=True):
     names: dict[str, NameFacts]
 
     @classmethod
-    def of(cls, said: KernelAnswer | NotAsked) -> KernelSaid:
+    def of(cls, answer: KernelAnswer | NotAsked) -> KernelReport:
         """Return the dialog's data for an answer."""
-        if isinstance(said, NotAsked):
-            return cls(False, said.text, {})
-        return cls(True, "", said.names)
+        if isinstance(answer, NotAsked):
+            return cls(False, answer.text, {})
+        return cls(True, "", answer.names)
 
 
 class Checkpoint(Struct, frozen=True):
@@ -286,7 +286,7 @@ class Preparation(Struct, frozen=True):
 
     name: str
     cells: list[PreparedCell]
-    problems: list[SaidProblem]
+    problems: list[ReportedProblem]
     interpreter: str | None
     working_dir: str | None
     output_dir: str | None
@@ -296,7 +296,7 @@ class Preparation(Struct, frozen=True):
     refusal: Refusal | None
     quota: Quota | None
     checkpoint: Checkpoint | None
-    kernel: KernelSaid | None
+    kernel: KernelReport | None
     parameters: list[OfferedParameter] = []
     left: list[str] = []
     offers: list[OfferedValue] = []

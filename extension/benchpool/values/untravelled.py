@@ -145,5 +145,5 @@ def no_format(value: Any, *, pickle: bool) -> str:
         return word
     if callable(value) and hasattr(value, "__name__"):
         return "a function; code is sent as cells"
-    said = f"an object of the type {kind_of(value)}, which has no safe format"
-    return said if pickle else f"{said}; allow pickles to send it"
+    text = f"an object of the type {kind_of(value)}, which has no safe format"
+    return text if pickle else f"{text}; allow pickles to send it"

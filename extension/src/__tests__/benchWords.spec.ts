@@ -138,11 +138,11 @@ describe('reclaimed GPUs', () => {
   it('are reported with the reason for the kernel restarts', () => {
     expect(benchLine(bench({ given_back: GONE }), NOW)).toMatch(/^no GPU: released at \d\d:\d\d$/);
     expect(inShort(GONE)).toContain('Kernels were restarted without it');
-    const said = whatHappened(GONE);
-    expect(said).toContain('after 1 h without use');
-    expect(said).toContain('2 kernels were restarted without GPU, not by an error');
-    expect(said).toContain('benchpool-idle-bench.md');
-    expect(said).not.toContain('memory');
+    const text = whatHappened(GONE);
+    expect(text).toContain('after 1 h without use');
+    expect(text).toContain('2 kernels were restarted without GPU, not by an error');
+    expect(text).toContain('benchpool-idle-bench.md');
+    expect(text).not.toContain('memory');
     expect(whatHappened({ ...GONE, asked: true, kernels: 0, note: null })).toMatch(
       /^The GPU of this server was released at \d\d:\d\d, at your request\. Files stay\. To get/
     );

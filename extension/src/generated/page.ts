@@ -582,10 +582,10 @@ export interface components {
             text: string;
         };
         /**
-         * KernelSaid
+         * KernelReport
          * @description Whether the kernel was queried, or why not, and what the names of the cells hold in it.
          */
-        KernelSaid: {
+        KernelReport: {
             asked: boolean;
             names: {
                 [key: string]: components["schemas"]["NameFacts"];
@@ -748,7 +748,7 @@ export interface components {
             command: string;
             files: components["schemas"]["Files"] | null;
             interpreter: string | null;
-            kernel: components["schemas"]["KernelSaid"] | null;
+            kernel: components["schemas"]["KernelReport"] | null;
             /** @default [] */
             left: string[];
             name: string;
@@ -758,7 +758,7 @@ export interface components {
             /** @default [] */
             parameters: components["schemas"]["OfferedParameter"][];
             preview: components["schemas"]["Preview"] | null;
-            problems: components["schemas"]["SaidProblem"][];
+            problems: components["schemas"]["ReportedProblem"][];
             quota: components["schemas"]["Quota"] | null;
             refusal: components["schemas"]["Refusal"] | null;
             /** @default null */
@@ -913,6 +913,19 @@ export interface components {
             };
         };
         /**
+         * ReportedProblem
+         * @description Error, warning or information (``info``) for the dialog.
+         */
+        ReportedProblem: {
+            /** @default null */
+            cell: string | null;
+            /** @enum {unknown} */
+            level: "error" | "info" | "warning";
+            /** @default null */
+            line: number | null;
+            text: string;
+        };
+        /**
          * ReservedGpus
          * @description GPUs that a reservation adds to a quota until it ends; ``text`` describes it in words.
          */
@@ -936,19 +949,6 @@ export interface components {
             output_dir: string | null;
             /** @default [] */
             values: components["schemas"]["KeptValue"][];
-        };
-        /**
-         * SaidProblem
-         * @description Error, warning or information (``info``) for the dialog.
-         */
-        SaidProblem: {
-            /** @default null */
-            cell: string | null;
-            /** @enum {unknown} */
-            level: "error" | "info" | "warning";
-            /** @default null */
-            line: number | null;
-            text: string;
         };
         /**
          * SendRequest
@@ -1209,7 +1209,7 @@ export type HeldBuild = components['schemas']['HeldBuild'];
 export type IfHanging = components['schemas']['IfHanging'];
 export type Job = components['schemas']['Job'];
 export type KeptValue = components['schemas']['KeptValue'];
-export type KernelSaid = components['schemas']['KernelSaid'];
+export type KernelReport = components['schemas']['KernelReport'];
 export type LeftOutFile = components['schemas']['LeftOutFile'];
 export type LiveCell = components['schemas']['LiveCell'];
 export type NameFacts = components['schemas']['NameFacts'];
@@ -1226,9 +1226,9 @@ export type Quota = components['schemas']['Quota'];
 export type Reason = components['schemas']['Reason'];
 export type ReclaimRequest = components['schemas']['ReclaimRequest'];
 export type Refusal = components['schemas']['Refusal'];
+export type ReportedProblem = components['schemas']['ReportedProblem'];
 export type ReservedGpus = components['schemas']['ReservedGpus'];
 export type ResultFiles = components['schemas']['ResultFiles'];
-export type SaidProblem = components['schemas']['SaidProblem'];
 export type SendRequest = components['schemas']['SendRequest'];
 export type SentCell = components['schemas']['SentCell'];
 export type SentJob = components['schemas']['SentJob'];

@@ -37,12 +37,12 @@ class BenchpoolHook(BaseHook):  # type: ignore[misc]
     def get_conn(self) -> Client:
         """Return a client. Errors: those of ``benchpool_scheduler.errors``."""
         found = credentials(self.get_connection(self.benchpool_conn_id))
-        return Client(found, patience_s=PATIENCE_S, tell=self.log.info)
+        return Client(found, patience_s=PATIENCE_S, on_wait=self.log.info)
 
     async def async_client(self) -> AsyncClient:
         """Return an asynchronous client, for triggers."""
         found = credentials(await self.aget_connection(self.benchpool_conn_id))
-        return AsyncClient(found, patience_s=PATIENCE_S, tell=self.log.info)
+        return AsyncClient(found, patience_s=PATIENCE_S, on_wait=self.log.info)
 
     def test_connection(self) -> tuple[bool, str]:
         """Return whether the pool answers, and the user name or the error in a sentence."""

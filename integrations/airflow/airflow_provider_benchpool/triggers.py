@@ -49,9 +49,9 @@ class BenchpoolJobTrigger(BaseTrigger):  # type: ignore[misc]
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: the job's end, an error, or the timeout."""
         self.log.info("Waiting for the end of job %s", self.job[:8])
-        yield TriggerEvent({"job": self.job, **await self._told()})
+        yield TriggerEvent({"job": self.job, **await self._outcome()})
 
-    async def _told(self) -> dict[str, Any]:
+    async def _outcome(self) -> dict[str, Any]:
         try:
             async with asyncio.timeout(self.timeout_s):
                 return {"state": await self._ended()}

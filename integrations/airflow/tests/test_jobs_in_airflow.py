@@ -53,11 +53,11 @@ def stage(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def test_three_steps_run_in_order_and_pass_results(stage: Stage) -> None:
     run = stage.airflow.begin("three_steps")
     assert set(stage.airflow.ended("three_steps", run).values()) == {"success"}
-    prepared = stage.airflow.told("three_steps", run, "prepare")
-    trained = stage.airflow.told("three_steps", run, "train")
-    looked = stage.airflow.told("three_steps", run, "look")
+    prepared = stage.airflow.xcom("three_steps", run, "prepare")
+    trained = stage.airflow.xcom("three_steps", run, "train")
+    looked = stage.airflow.xcom("three_steps", run, "look")
     assert prepared["results"] == str(stage.results / run)
-    assert stage.airflow.told("three_steps", run, "train", "benchpool_job") == trained["job"]
+    assert stage.airflow.xcom("three_steps", run, "train", "benchpool_job") == trained["job"]
     assert looked["job"] == trained["job"]
     assert (trained["state"], trained["exit_code"]) == ("succeeded", 0)
     job = stage.job(trained["job"])
@@ -71,7 +71,7 @@ def test_failed_job_fails_task_with_reason_and_log(stage: Stage, task: str) -> N
     run = stage.airflow.begin("fails")
     stage.airflow.until("fails", run, task, "failed")
     log = stage.airflow.log("fails", run, task)
-    job = stage.job(stage.airflow.told("fails", run, task, "benchpool_job"))
+    job = stage.job(stage.airflow.xcom("fails", run, task, "benchpool_job"))
     assert job.reason is not None
     assert job.reason.text in log.replace("\\u2026", "…")
     assert "epoch 1" in log
@@ -79,14 +79,14 @@ def test_failed_job_fails_task_with_reason_and_log(stage: Stage, task: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("task", "state", "said"),
+    ("task", "state", "words"),
     [("deferred", "deferred", "Waiting for the end of job"), ("held", "running", "project vision")],
 )
-def test_killed_task_cancels_job(stage: Stage, task: str, state: str, said: str) -> None:
+def test_killed_task_cancels_job(stage: Stage, task: str, state: str, words: str) -> None:
     run = stage.airflow.begin("runs_long")
     stage.airflow.until("runs_long", run, task, state)
-    until(lambda: said in stage.airflow.log("runs_long", run, task), f"{task} waits for its job")
-    job = stage.airflow.told("runs_long", run, task, "benchpool_job")
+    until(lambda: words in stage.airflow.log("runs_long", run, task), f"{task} waits for its job")
+    job = stage.airflow.xcom("runs_long", run, task, "benchpool_job")
     stage.airflow.mark("runs_long", run, task, "failed")
     until(lambda: stage.job(job).state == "cancelled", "the job is cancelled")
     with stage.pool.client("susan") as client:
@@ -97,7 +97,7 @@ def test_task_timeout_cancels_job(stage: Stage) -> None:
     run = stage.airflow.begin("runs_long")
     stage.airflow.until("runs_long", run, "late", "failed")
     assert "did not end within 0:00:03" in stage.airflow.log("runs_long", run, "late")
-    job = stage.airflow.told("runs_long", run, "late", "benchpool_job")
+    job = stage.airflow.xcom("runs_long", run, "late", "benchpool_job")
     until(lambda: stage.job(job).state == "cancelled", "the job is cancelled")
 
 
@@ -105,7 +105,7 @@ def test_repeated_submission_in_one_try_is_one_job(stage: Stage) -> None:
     run = stage.airflow.begin("sent_twice")
     assert stage.airflow.ended("sent_twice", run) == {"train": "success"}
     sent = [job for job in stage.jobs("train") if job.project == "vision"]
-    assert [job.id for job in sent] == [stage.airflow.told("sent_twice", run, "train")["job"]]
+    assert [job.id for job in sent] == [stage.airflow.xcom("sent_twice", run, "train")["job"]]
 
 
 def test_connection_test_names_pool_user(stage: Stage) -> None:

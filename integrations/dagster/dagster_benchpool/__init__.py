@@ -83,7 +83,7 @@ class PipesBenchpoolClient(PipesClient, TreatAsResourceParam):  # type: ignore[m
                 message_reader=log,
                 extras=extras,
             ) as session,
-            Client(self._credentials(), patience_s=PATIENCE_S, tell=context.log.info) as pool,
+            Client(self._credentials(), patience_s=PATIENCE_S, on_wait=context.log.info) as pool,
         ):
             asked["env"] = {**asked.get("env", {}), **session.get_bootstrap_env_vars()}
             step = steps.WorkflowStep(command, key, folder, output_dir, asked)
@@ -95,8 +95,8 @@ class PipesBenchpoolClient(PipesClient, TreatAsResourceParam):  # type: ignore[m
             if why is not None:
                 raise Failure(why, metadata={"job": MetadataValue.text(job.id)})
             result = steps.result_of(job, output_dir)
-        told = {name: value for name, value in result.items() if value is not None}
-        return PipesClientCompletedInvocation(session, metadata=told)
+        metadata = {name: value for name, value in result.items() if value is not None}
+        return PipesClientCompletedInvocation(session, metadata=metadata)
 
     def _credentials(self) -> Credentials:
         return discover(os.environ, url=self._url, token=self._token)

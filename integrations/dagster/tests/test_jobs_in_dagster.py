@@ -37,7 +37,7 @@ def jobs(pool: Served, name: str) -> list[Job]:
         return [job for job in client.jobs() if job.name == name]
 
 
-def said(programs: Path, environ: Mapping[str, str], *words: str) -> tuple[int, str]:
+def run_dagster(programs: Path, environ: Mapping[str, str], *words: str) -> tuple[int, str]:
     done = subprocess.run(
         [programs / "dagster", *words], env=environ, capture_output=True, text=True, check=False
     )
@@ -47,7 +47,7 @@ def said(programs: Path, environ: Mapping[str, str], *words: str) -> tuple[int, 
 def test_job_reports_to_dagster_through_log(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
-    status, text = said(
+    status, text = run_dagster(
         programs, environ, "asset", "materialize", "-f", str(FILE), "--select", "trained"
     )
     assert status == 0, text
@@ -61,7 +61,9 @@ def test_job_reports_to_dagster_through_log(
 def test_failed_job_fails_step_with_reason_and_log(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
-    status, text = said(programs, environ, "job", "execute", "-f", str(FILE), "-j", "failing")
+    status, text = run_dagster(
+        programs, environ, "job", "execute", "-f", str(FILE), "-j", "failing"
+    )
     assert status != 0
     assert "ValueError: the data is empty" in text
     assert "failed with ValueError" in text
@@ -70,7 +72,9 @@ def test_failed_job_fails_step_with_reason_and_log(
 def test_repeated_submission_in_one_try_is_one_job(
     programs: Path, pool: Served, environ: Mapping[str, str]
 ) -> None:
-    status, text = said(programs, environ, "job", "execute", "-f", str(FILE), "-j", "sent_twice")
+    status, text = run_dagster(
+        programs, environ, "job", "execute", "-f", str(FILE), "-j", "sent_twice"
+    )
     assert status == 0, text
     assert len(jobs(pool, "twice")) == 2
 

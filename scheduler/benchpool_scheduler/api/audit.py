@@ -83,7 +83,7 @@ def done(
     was, now = (
         _changes(body, value, before)
         if isinstance(value, Job)
-        else ({}, {**_told(body), **_told(value)})
+        else ({}, {**_small_fields(body), **_small_fields(value)})
     )
     return AuditEvent(
         caller,
@@ -103,9 +103,9 @@ def _changes(body: object, after: Job, before: Job | None) -> tuple[Values, Valu
     """
     asked = list(body.__struct_fields__) if isinstance(body, msgspec.Struct) else []
     if before is None:
-        return {}, _told(after, ["state", *asked])
+        return {}, _small_fields(after, ["state", *asked])
     for names in (asked, ["state"]):
-        old, new = _told(before, names), _told(after, names)
+        old, new = _small_fields(before, names), _small_fields(after, names)
         changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         if changed:
             return _only(old, changed), _only(new, changed)
@@ -161,7 +161,7 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
 }
 
 
-def _told(value: object, names: Iterable[str] | None = None) -> dict[str, Scalar]:
+def _small_fields(value: object, names: Iterable[str] | None = None) -> dict[str, Scalar]:
     """Return the small fields: numbers, texts and lists of texts."""
     if not isinstance(value, msgspec.Struct):
         return {}

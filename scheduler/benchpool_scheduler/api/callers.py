@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.operation import Operation, Who
 from benchpool_scheduler.errors import Forbidden, NotAuthenticated
 from benchpool_scheduler.service import Caller
 
-NOBODY = Caller("")
+ANONYMOUS = Caller("")
 MONITOR = Caller("monitor")
 """Caller with the metrics token. Compared by identity, because a user may have the same name."""
 
@@ -61,7 +61,7 @@ class Callers:
             Unavailable: The Hub does not answer.
         """
         if operation.who is Who.PUBLIC:
-            return NOBODY
+            return ANONYMOUS
         if operation.who is Who.MONITOR and shows(
             self.metrics_token, handler.request.headers.get("Authorization", "")
         ):

@@ -150,8 +150,8 @@ def _in_words(what: str) -> str:
 def _type_in_words(match: re.Match[str]) -> str:
     kinds = match[1].split(" | ")
     # A field that may be null may be omitted, so the message does not mention null.
-    told = [_WORDS.get(kind, kind) for kind in kinds if kind != "null"]
-    return " or ".join(told) or "null"
+    words = [_WORDS.get(kind, kind) for kind in kinds if kind != "null"]
+    return " or ".join(words) or "null"
 
 
 def _cut(text: str) -> str:

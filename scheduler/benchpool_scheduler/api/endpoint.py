@@ -19,7 +19,7 @@ from tornado.web import HTTPError, stream_request_body
 
 from benchpool_scheduler.api import audit, callers, decoding
 from benchpool_scheduler.api.bodies import Bodies, Body, too_large
-from benchpool_scheduler.api.callers import NOBODY, Callers
+from benchpool_scheduler.api.callers import ANONYMOUS, Callers
 from benchpool_scheduler.api.decoding import Malformed
 from benchpool_scheduler.api.limits import Limits
 from benchpool_scheduler.api.metrics import Traffic
@@ -87,7 +87,7 @@ class Endpoint(Transport):
         self._routes = routes
         self._service = service
         self._route: Route | None = None
-        self._caller = NOBODY
+        self._caller = ANONYMOUS
         self._request: Request | None = None
         self._refusal: BenchpoolError | None = None
         self._body: Body | None = None
@@ -190,7 +190,7 @@ class Endpoint(Transport):
     async def _identify(self) -> Caller:
         operation, service = self._require_route().operation, self._service
         self._caller = caller = await service.callers.of(self, operation)
-        if caller is not NOBODY:
+        if caller is not ANONYMOUS:
             service.limits.request(caller)
             callers.refuse_others(operation.who, caller)
         return caller
@@ -319,8 +319,8 @@ class Endpoint(Transport):
         if self._finished or not self._has_body(size):
             return
         self._let_go()
-        told_first = "Expect" in self.request.headers  # the client waits for "100 Continue"
-        if told_first or self._service.bodies.lingering >= MOST_LINGERING:
+        expects_continue = "Expect" in self.request.headers  # the client waits for "100 Continue"
+        if expects_continue or self._service.bodies.lingering >= MOST_LINGERING:
             self._refuse(error)
             return
         self._allow(max(size, MOST_DISCARDED), 2 * LINGER_S)

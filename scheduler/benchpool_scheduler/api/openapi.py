@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler import __version__, contract
-from benchpool_scheduler.contract.field_types import told_alike
+from benchpool_scheduler.contract.field_types import clean_descriptions
 from benchpool_scheduler.contract.operation import PARTS, Media, NoQuery, Operation, Who
 from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BY_STATUS
@@ -33,7 +33,7 @@ def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
     types = _types(known)
     parts = msgspec.json.schema_components(types, ref_template=_REF)
     # The schema shows a default of () as a list.
-    schemas, components = told_alike(json.loads(msgspec.json.encode(parts)))
+    schemas, components = clean_descriptions(json.loads(msgspec.json.encode(parts)))
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
     return {
         "openapi": "3.1.0",

@@ -138,8 +138,8 @@ def nothing_at(path: str) -> NotFound:
     """
     named = re.search(rf"/api/v1/({'|'.join(_NAMING)})/([^/]+)", path)
     if named is not None:
-        part, said = _NAMING[named[1]]
+        part, not_found = _NAMING[named[1]]
         name = unquote(named[2])
         if not re.fullmatch(PARTS[part], name):
-            return said(name)
+            return not_found(name)
     return NotFound("The address does not exist. See openapi.json for all addresses.")

@@ -45,11 +45,11 @@ async def _printed(at: AgentEndpoint, worker: WorkerId) -> None:
 
 async def _ended(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
-        said = msgspec.json.decode(at.body, type=EndBody)
+        body = msgspec.json.decode(at.body, type=EndBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The end cannot be decoded: {bad}.") from bad
     shell = at.agents.agent_api.shell_of(worker, at.path_kwargs["shell"])
-    shell.end(said.exit_code, said.why)
+    shell.end(body.exit_code, body.why)
     at.answer({})
 
 

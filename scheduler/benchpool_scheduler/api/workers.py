@@ -93,21 +93,21 @@ async def _log(at: AgentEndpoint, worker: WorkerId) -> None:
 
 async def _progress(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
-        said = msgspec.json.decode(at.body, type=ProgressBody)
+        body = msgspec.json.decode(at.body, type=ProgressBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The progress cannot be decoded: {bad}.") from bad
-    saved = (said.checkpoint_at, said.checkpoint_step)
-    told = (said.fraction, said.text, said.metrics, *saved)
-    at.agents.agent_api.progress(worker, *told, tracker_runs.checked(said.runs))
+    saved = (body.checkpoint_at, body.checkpoint_step)
+    facts = (body.fraction, body.text, body.metrics, *saved)
+    at.agents.agent_api.progress(worker, *facts, tracker_runs.checked(body.runs))
     at.answer({})
 
 
 async def _metrics(at: AgentEndpoint, worker: WorkerId) -> None:
     try:
-        said = msgspec.json.decode(at.body, type=MetricsBody)
+        body = msgspec.json.decode(at.body, type=MetricsBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The metrics cannot be decoded: {bad}.") from bad
-    values = [ReportedValue(it.name, it.value, it.at, it.step) for it in said.values]
+    values = [ReportedValue(it.name, it.value, it.at, it.step) for it in body.values]
     at.agents.agent_api.metrics(worker, values)
     at.answer({})
 

@@ -157,7 +157,7 @@ class Replica:
             asyncio.create_task(copies.keep(pool)),
         ]
         for task in tasks:
-            task.add_done_callback(partial(_tell_end, pool))
+            task.add_done_callback(partial(_report_end, pool))
         api, prefix = self._api(pool, connection), self._settings.prefix
         hidden = self._settings.hidden_cookies
         gate = pool_services.gate_of(pool, self._identity, prefix, hidden)
@@ -275,10 +275,10 @@ def _announce(
     store.announce(jobs)
     for job in jobs:
         if job.reason is not None:
-            runtime.admits.say(job.id, f"Job {job.id[:8]}: {job.reason.text}")
+            runtime.admits.write_reason(job.id, f"Job {job.id[:8]}: {job.reason.text}")
 
 
-def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
+def _report_end(pool: Pool, task: asyncio.Task[None]) -> None:
     """Report that the task that follows the configuration has failed."""
     failed = None if task.cancelled() else task.exception()
     if failed is not None:

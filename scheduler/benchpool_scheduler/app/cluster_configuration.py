@@ -65,8 +65,8 @@ class _Status(Struct, frozen=True):
     @property
     def standing(self) -> Mapping[str, int]:
         """Numbers of the status, named as in the object."""
-        said = msgspec.to_builtins(self)
-        return {key: value for key, value in said.items() if isinstance(value, int)}
+        fields = msgspec.to_builtins(self)
+        return {key: value for key, value in fields.items() if isinstance(value, int)}
 
 
 class _Seen(Struct, frozen=True):
@@ -232,7 +232,7 @@ class ClusterConfiguration:
                 await self._changed.wait()
                 await asyncio.sleep(CALM_S)  # an apply changes several objects
                 self._changed.clear()
-                if all(reflector.heard for reflector in self._reflectors.values()):
+                if all(reflector.last_contact for reflector in self._reflectors.values()):
                     await self._take_in(pool)
 
     async def _listen(self, reflector: Reflector[_Seen]) -> None:
@@ -284,9 +284,9 @@ class ClusterConfiguration:
             self._keep_good(document.text)
             for line in (*change.warnings, *change.changes):
                 log.info("configuration: %s", line)
-        await self._say(seen, document, fault)
+        await self._report(seen, document, fault)
 
-    async def _say(
+    async def _report(
         self,
         seen: Iterable[tuple[Resource, _Seen]],
         document: Document,
@@ -334,10 +334,10 @@ def _condition(
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = one.metadata.generation or 0
     if fault is None:
-        said = "All settings are in force."
+        text = "All settings are in force."
         if resource is not POOL_SETTINGS and one.in_force is None:
             return None
-        return Condition(IN_FORCE, "True", "Checked", said, now, generation)
+        return Condition(IN_FORCE, "True", "Checked", text, now, generation)
     about, sentence = fault
     mine = about is not None and about.key == (resource.kind, one.metadata.name)
     if not mine and resource is not POOL_SETTINGS:

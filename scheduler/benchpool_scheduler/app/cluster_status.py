@@ -53,9 +53,9 @@ class ClusterStatus:
         await self._put(NODE_POOLS, pool.views.node_pools())
 
     async def _put(self, resource: Resource, standings: Mapping[str, Mapping[str, int]]) -> None:
-        for called, (name, said) in self._configuration.objects_of(resource).items():
+        for called, (name, stored) in self._configuration.objects_of(resource).items():
             standing = standings.get(called)
-            if standing is None or standing == said:
+            if standing is None or standing == stored:
                 continue
             status = {"status": {**standing, "epoch": self._epoch}}
             try:

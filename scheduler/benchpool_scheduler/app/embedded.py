@@ -41,7 +41,7 @@ from benchpool_scheduler.telemetry.nvml import NvmlSampler
 log = logging.getLogger("benchpool_scheduler")
 
 SIMULATED_GPUS = 8
-TELL_S = 10.0
+REPORT_S = 10.0
 """Time for which a failed start answers with its reason before the process ends, in seconds."""
 
 
@@ -107,11 +107,11 @@ class EmbeddedServer:
             server.listen(port, host)
         except OSError as failed:
             named = OSError(failed.errno, failed.strerror, f"port {port} on {host}")
-            await self._end_start(start_faults.told(named, self._state).message, 1)
+            await self._end_start(start_faults.start_error(named, self._state).message, 1)
         log.info("serving %s on %s:%s", self._settings.prefix, host, port)
 
     async def _opened(self) -> Pool:
-        """Open and return the pool. On failure, report the reason for ``TELL_S``, then exit."""
+        """Open and return the pool. On failure, report the reason for ``REPORT_S``, then exit."""
         try:
             return await self._open_some()
         except Exception as error:
@@ -119,19 +119,19 @@ class EmbeddedServer:
             await self._end_start(*self._why(error), traceback=not expected)
 
     async def _end_start(self, sentence: str, status: int, *, traceback: bool = False) -> NoReturn:
-        """Report why the process cannot start for ``TELL_S``, then exit."""
+        """Report why the process cannot start for ``REPORT_S``, then exit."""
         self._report.failed(sentence, status)
         log.error("%s", sentence, exc_info=traceback)
         # The Hub polls for an answer and then exits with this error.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(TELL_S):
+            async with asyncio.timeout(REPORT_S):
                 await self._stop.wait()
         sys.exit(status)
 
     def _why(self, error: Exception) -> tuple[str, int]:
         """Return why a start failed, as a sentence, and the exit status of the process."""
         if isinstance(error, OSError):
-            error = start_faults.told(error, self._state)
+            error = start_faults.start_error(error, self._state)
         if isinstance(error, BenchpoolError):
             return error.message, error.exit_status
         return (

@@ -56,7 +56,7 @@ class PoolServices:
         self._services = services
         self._clock = clock
         self._waiting: dict[str, set[asyncio.Future[None]]] = defaultdict(set)
-        services.book.changed.subscribe(self._tell)
+        services.book.changed.subscribe(self._wake)
 
     def route(self, name: str, caller: Caller) -> ServiceRoute:
         """Return the route to a service. Errors: NotFound."""
@@ -90,7 +90,7 @@ class PoolServices:
         future.add_done_callback(waiting.discard)
         return future
 
-    def _tell(self, name: str) -> None:
+    def _wake(self, name: str) -> None:
         for future in self._waiting.pop(name, set()):
             if not future.done():
                 future.set_result(None)

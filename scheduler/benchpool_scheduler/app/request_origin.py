@@ -37,12 +37,12 @@ class RequestOrigins:
 
     def of(self, peer: str, scheme: str, headers: HTTPHeaders) -> RequestSource:
         """Return the origin of a request with these headers, received from ``peer``."""
-        told = headers.get_list("X-Forwarded-For"), headers.get_list("X-Forwarded-Proto")
+        forwarded = headers.get_list("X-Forwarded-For"), headers.get_list("X-Forwarded-Proto")
         if HANDED_ON in headers and self._secret:
-            said = RequestSource(*(texts[-1] if texts else "" for texts in told))
-            if hmac.compare_digest(self.signature(said), headers[HANDED_ON]):
-                return said
-        return forwarding.origin(peer, scheme, *told, self._proxies())
+            claimed = RequestSource(*(texts[-1] if texts else "" for texts in forwarded))
+            if hmac.compare_digest(self.signature(claimed), headers[HANDED_ON]):
+                return claimed
+        return forwarding.origin(peer, scheme, *forwarded, self._proxies())
 
     def signature(self, origin: RequestSource) -> str:
         """Return the signature that proves to the leader that another replica reports this origin.

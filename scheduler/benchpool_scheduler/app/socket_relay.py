@@ -60,7 +60,7 @@ class SocketRelay:
                 self._handler.add_header(name, value)
         return self._handler.flush()
 
-    def goes_on(self, chunk: bytes) -> Awaitable[None] | None:
+    def receives(self, chunk: bytes) -> Awaitable[None] | None:
         """Send a chunk of the answer."""
         self._handler.write(chunk)
         return self._handler.flush()

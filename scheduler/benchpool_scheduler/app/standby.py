@@ -55,7 +55,7 @@ HOP = frozenset(
 )
 """Headers that belong to one connection, not to the request."""
 
-SAID_AGAIN = frozenset({"x-forwarded-for", "x-forwarded-proto", HANDED_ON.lower()})
+OWN_HEADERS = frozenset({"x-forwarded-for", "x-forwarded-proto", HANDED_ON.lower()})
 """Headers that the replica sets itself in requests to the leader."""
 
 Leader = Callable[[], tuple[str, str] | None]
@@ -228,7 +228,7 @@ class _Elsewhere(RequestHandler):
         finally:
             await answer.aclose()
 
-    def _told(self, origin: RequestSource) -> list[tuple[str, str]]:
+    def _origin_headers(self, origin: RequestSource) -> list[tuple[str, str]]:
         """Return the headers that report a request's origin to the leader."""
         return [
             ("X-Forwarded-For", origin.address),
@@ -275,9 +275,11 @@ class _Elsewhere(RequestHandler):
         kept = [
             (key, value)
             for key, value in self.request.headers.get_all()
-            if key.lower() not in HOP and key.lower() not in SAID_AGAIN
+            if key.lower() not in HOP and key.lower() not in OWN_HEADERS
         ]
-        return kept + self._told(RequestSource(self.request.remote_ip or "", self.request.protocol))
+        return kept + self._origin_headers(
+            RequestSource(self.request.remote_ip or "", self.request.protocol)
+        )
 
     async def _ask_for_socket(self, name: str, url: str) -> None:
         headers = HTTPHeaders()

@@ -26,10 +26,10 @@ _OF_STARTS: Mapping[int, str] = MappingProxyType(
 )
 
 
-def told(failed: OSError, state: Path) -> Unavailable:
+def start_error(failed: OSError, state: Path) -> Unavailable:
     """Return the error that keeps benchpool from starting, with a remedy.
 
-    >>> print(told(OSError(errno.ENOSPC, "No space left on device"), Path("/s")).message)
+    >>> print(start_error(OSError(errno.ENOSPC, "No space left on device"), Path("/s")).message)
     ... # doctest: +ELLIPSIS
     benchpool cannot start: No space left on device. Free space on the disk of ... Running jobs ...
     """

@@ -42,8 +42,8 @@ def _commit(before: RunEnvironment, after: RunEnvironment) -> Iterator[RunChange
         yield RunChange("commit", "commit", named[0], named[1])
     texts = ["" if one is None else one.difference for one in (was, now)]
     if texts[0] != texts[1]:
-        said = [f"{len(text.splitlines())} lines" if text else "none" for text in texts]
-        yield RunChange("commit", "uncommitted changes", said[0], said[1])
+        sizes = [f"{len(text.splitlines())} lines" if text else "none" for text in texts]
+        yield RunChange("commit", "uncommitted changes", sizes[0], sizes[1])
 
 
 def _named(area: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:

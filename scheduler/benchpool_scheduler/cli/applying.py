@@ -219,8 +219,8 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     }
     if others:
         job = client.change(job.id, **others)
-        said = " and ".join(in_words(name, value) for name, value in others.items())
-        done = f"now has {said}"
+        values = " and ".join(in_words(name, value) for name, value in others.items())
+        done = f"now has {values}"
     if wanted.spec.suspend and job.state is not State.PAUSED:
         return client.pause(job.id, "suspend: true in its file"), "was asked to pause"
     if not wanted.spec.suspend and job.state is State.PAUSED:

@@ -92,7 +92,7 @@ def benches(screen: Screen, found: list[BenchIdleness]) -> None:
                 one.lease,
                 _whose(one.user, one.server),
                 str(len(one.gpus)),
-                "; ".join(said for said in (bench_state(one), bench_next(one)) if said),
+                "; ".join(text for text in (bench_state(one), bench_next(one)) if text),
             )
             for one in found
         ],

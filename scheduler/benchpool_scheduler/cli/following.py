@@ -31,24 +31,24 @@ def follow(
     id_: str,
     *,
     worker: int,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
     show_log: bool = True,
     since: datetime | None = None,
 ) -> Iterator[bytes]:
     """Yield the log of a job as it is written, attempt by attempt, until the job has ended.
 
-    ``say`` gets a sentence for each wait between attempts.
+    ``report`` gets a sentence for each wait between attempts.
     """
-    said = ""
+    reported = ""
     for each in following.follow(client, id_, worker=worker, log=show_log, since=since):
         if isinstance(each, LogText):
-            said = ""
+            reported = ""
             yield from _pieces(each)
         elif following.waits(each):
             text = f"{each.state}: {words.note(each)}".removesuffix(": ")
-            if text != said:
-                say(f"{words.short(id_)} {text}")
-            said = text
+            if text != reported:
+                report(f"{words.short(id_)} {text}")
+            reported = text
 
 
 def _pieces(piece: LogText) -> Iterator[bytes]:

@@ -45,12 +45,12 @@ def follow(client: Client, id_: str, name: str | None, before: Newest) -> Iterat
     Args:
         name: Only this metric, if given. ``before``: values known already.
     """
-    told: object = None
+    seen: object = None
     for job in following.changes(client, id_):
         ended = job.state in ENDED
-        if not ended and (job.attempt, job.metrics) == told:
+        if not ended and (job.attempt, job.metrics) == seen:
             continue
-        told = job.attempt, job.metrics
+        seen = job.attempt, job.metrics
         now = newest(client.job_metrics(id_, name=name, points=10))
         if news := news_of(before, now):
             yield news

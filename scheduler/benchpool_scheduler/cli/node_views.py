@@ -30,7 +30,7 @@ def nodes(screen: Screen, answer: Sequence[PoolNode]) -> None:
                 f"{it.held} of {it.gpus}",
                 str(it.jobs),
                 str(it.benches),
-                words.clean(_said_of(it)),
+                words.clean(_note_of(it)),
             ]
             for it in answer
         ],
@@ -49,7 +49,7 @@ def node(screen: Screen, answer: PoolNode) -> None:
         screen.facts([("Note", words.clean(answer.note))])
 
 
-def _said_of(node: PoolNode) -> str:
+def _note_of(node: PoolNode) -> str:
     """Return the text of the last column: why the machine is or will be closed, and its note."""
     closed = node.text.removeprefix(f"{node.name} ") if node.reason or node.window else ""
     more = phrases.run_beyond(node.unfinished) if node.unfinished else ""

@@ -34,10 +34,10 @@ def settings(screen: Screen, found: NotificationSettings) -> None:
             for one in found.addresses
         ],
     )
-    told = ", ".join(one.value for one in found.events) or "nothing"
+    events = ", ".join(one.value for one in found.events) or "nothing"
     screen.line(
-        f"Events: {told}. A start is reported after {phrases.exactly(found.wait_s)} in the queue, "
-        f"a pause after {phrases.exactly(found.paused_s)}."
+        f"Events: {events}. A start is reported after {phrases.exactly(found.wait_s)} in the "
+        f"queue, a pause after {phrases.exactly(found.paused_s)}."
     )
 
 

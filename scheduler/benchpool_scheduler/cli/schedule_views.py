@@ -69,7 +69,7 @@ def schedule(screen: Screen, one: Schedule) -> None:
     screen.line(f"last ten: {line_of(one.last)}")
     for time in one.last:
         job = "-" if time.job is None else words.short(time.job)
-        said = time.text or time.state or "the job is no longer kept"
+        text = time.text or time.state or "the job is no longer kept"
         screen.line(
-            f"  {time.at:%Y-%m-%d %H:%M}  {time.outcome.value:8}  {job}  {words.clean(said)}"
+            f"  {time.at:%Y-%m-%d %H:%M}  {time.outcome.value:8}  {job}  {words.clean(text)}"
         )

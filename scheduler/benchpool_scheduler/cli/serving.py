@@ -134,10 +134,10 @@ def _of_file(options: Mapping[str, Any]) -> WantedService:
         if it.name not in BESIDE_A_FILE
         and context.get_parameter_source(it.name or "") is ParameterSource.COMMANDLINE
     ]
-    said = [*given, *(["what runs"] if options["command"] else [])]
-    if said:
+    extra = [*given, *(["what runs"] if options["command"] else [])]
+    if extra:
         raise InvalidInput(
-            f"--file describes the whole service. Leave out {' and '.join(said)}, or --file.",
+            f"--file describes the whole service. Leave out {' and '.join(extra)}, or --file.",
             field="file",
         )
     path = options["file"]
@@ -172,7 +172,7 @@ def serve(session: Session, options: Mapping[str, Any]) -> int:
     )
     submitting.check_imports(session, submission, wanted.command)
     if wanted.travels:
-        submitting.say_code_warnings(session, submission, wanted.command)
+        submitting.print_code_warnings(session, submission, wanted.command)
     snapshot.upload(session.client, files.contents)
     one = session.client.serve(request)
     if session.screen.json:

@@ -40,7 +40,7 @@ class Session:
     def client(self) -> Client:
         """Client of the service."""
         self.screen.origin = self.credentials.page or self.credentials.url
-        return Client(self.credentials, tell=self.screen.aside)
+        return Client(self.credentials, on_wait=self.screen.aside)
 
     def close(self) -> None:
         """Close the client, if it was opened."""

@@ -123,14 +123,14 @@ def shell(session: Session, options: Options) -> int:
 def _show(client: Client, opened: Shell, typist: Typist) -> tuple[str, int]:
     offset = 0
     while True:
-        said = client.shell_output(opened.job, shell=opened.shell, offset=offset)
-        sys.stdout.buffer.write(said.data)
+        output = client.shell_output(opened.job, shell=opened.shell, offset=offset)
+        sys.stdout.buffer.write(output.data)
         sys.stdout.buffer.flush()
-        offset = said.next
+        offset = output.next
         if typist.failed is not None:
             raise typist.failed
-        if said.ended:
-            return said.text, 1 if said.exit_code is None else said.exit_code
+        if output.ended:
+            return output.text, 1 if output.exit_code is None else output.exit_code
 
 
 SHELL = Verb(

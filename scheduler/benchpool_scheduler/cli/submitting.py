@@ -59,7 +59,7 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     asked |= {"parameters": parameters, "interpreter": python}
     submission = _submission(session, entry, files, options, asked)
     check_imports(session, submission, command)
-    say_code_warnings(session, submission, command)
+    print_code_warnings(session, submission, command)
     if sweeping.is_many(options):
         if isinstance(entry, NotebookEntry) and options["sweep"]:
             swept = dict(map(sweep_plans.pair_of, options["sweep"]))
@@ -76,7 +76,7 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     job = session.client.submit(submission)
     if not options["wait"]:
         given_key = options["key"] is not None
-        _say_accepted(session, job, preview.text, submission, given_key=given_key)
+        _print_accepted(session, job, preview.text, submission, given_key=given_key)
         return 0
     session.screen.aside(f"{words.short(job.id)} {job.name}: sent to project {job.project}")
     try:
@@ -186,14 +186,16 @@ def check_imports(session: Session, submission: JobSubmission, command: Sequence
     found = imports.missing_of(session.folder, submission, session.environ, notebook)
     for each in sorted(found, key=lambda each: not each.sure):
         line = f", line {each.line}" if each.line else ""
-        said = f"{each.where}{line}: {each.text}"
-        said = said if said.endswith("?") else f"{said}."
+        message = f"{each.where}{line}: {each.text}"
+        message = message if message.endswith("?") else f"{message}."
         if each.sure:
-            raise InvalidInput(said, field="entry")
-        session.screen.aside(said)
+            raise InvalidInput(message, field="entry")
+        session.screen.aside(message)
 
 
-def say_code_warnings(session: Session, submission: JobSubmission, command: Sequence[str]) -> None:
+def print_code_warnings(
+    session: Session, submission: JobSubmission, command: Sequence[str]
+) -> None:
     """Print warnings about code that is likely to fail in a job."""
     notebook = command[0] if isinstance(submission.entry, NotebookEntry) else None
     for each in code_warnings.of_submission(session.folder, submission, notebook):
@@ -206,7 +208,7 @@ def _plain(name: str) -> str:
     return kept.strip(".")[:80] or "job"
 
 
-def _say_accepted(
+def _print_accepted(
     session: Session, job: Job, plan: str, submission: JobSubmission, *, given_key: bool
 ) -> None:
     """Print the job and its expected start. With ``--key`` the job may already exist."""
@@ -223,8 +225,10 @@ def _say_accepted(
 
 def _wait(session: Session, job: Job) -> Job:
     screen = session.screen
-    say = (lambda text: None) if screen.json else screen.aside
-    pieces = following.follow(session.client, job.id, worker=0, say=say, show_log=not screen.json)
+    report = (lambda text: None) if screen.json else screen.aside
+    pieces = following.follow(
+        session.client, job.id, worker=0, report=report, show_log=not screen.json
+    )
     for piece in pieces:
         screen.bytes(piece)
     ended = session.client.job(job.id).job

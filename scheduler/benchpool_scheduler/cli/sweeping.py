@@ -74,15 +74,15 @@ _AS_THEY_ARE = (
 )
 
 
-def begin(session: Session, request: SweepRequest, said: str) -> int:
-    """Start a sweep and print its plan. ``said`` is the text of its preview."""
+def begin(session: Session, request: SweepRequest, plan: str) -> int:
+    """Start a sweep and print its plan. ``plan`` is the text of its preview."""
     sweep = session.client.begin_sweep(request)
     if session.screen.json:
         session.screen.value(sweep)
         return 0
     id_ = words.short(sweep.id)
     session.screen.heading(f"{id_} {words.clean(sweep.name)}, project {sweep.project}")
-    session.screen.line(said)
+    session.screen.line(plan)
     session.screen.line(f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}")
     return 0
 

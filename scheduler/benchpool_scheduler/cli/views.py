@@ -122,13 +122,13 @@ def usage(screen: Screen, answer: JobUsage) -> None:
 def _usage_facts(answer: JobUsage) -> Iterable[tuple[str, str]]:
     """Return the facts about the use of a job, for ``job``."""
     figures = ", ".join(f"{one.name} {one.text}" for one in answer.figures)
-    told = [("Used", figures), ("Found", words.clean(answer.text))]
-    return [(name, text) for name, text in (*told, *_to_change(answer)) if text]
+    facts = [("Used", figures), ("Found", words.clean(answer.text))]
+    return [(name, text) for name, text in (*facts, *_to_change(answer)) if text]
 
 
 def _to_change(answer: JobUsage) -> list[tuple[str, str]]:
-    told = (("Change", words.clean(answer.change)), ("Send with", words.clean(answer.option)))
-    return [(name, text) for name, text in told if text]
+    facts = (("Change", words.clean(answer.change)), ("Send with", words.clean(answer.option)))
+    return [(name, text) for name, text in facts if text]
 
 
 def _pause(pause: Preemption) -> str:

@@ -33,7 +33,7 @@ class AsyncClient(Operations, AsyncSender):
         patience_s: Retry timeout while the service is down, in seconds, for requests that are safe
             to repeat. Streams resume where they were cut.
         keyed_patience_s: The same for requests with an idempotency key, as a minimum.
-        tell: Called when a call waits longer than a moment.
+        on_wait: Called when a call waits longer than a moment.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class AsyncClient(Operations, AsyncSender):
         *,
         patience_s: float = 0.0,
         keyed_patience_s: float = sending.KEYED_PATIENCE_S,
-        tell: sending.Tell | None = None,
+        on_wait: sending.OnWait | None = None,
     ) -> None:
         self.credentials = credentials
-        self.patience = sending.Patience(patience_s, keyed_patience_s, tell)
+        self.patience = sending.Patience(patience_s, keyed_patience_s, on_wait)
         self._http = httpx.AsyncClient(**sending.client_options(credentials, sending.TIMEOUT))
 
     async def __aenter__(self) -> AsyncClient:

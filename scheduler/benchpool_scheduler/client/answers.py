@@ -79,7 +79,7 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
     started does not know the pool's address yet, so the Hub answers with a page or a redirect.
     """
     try:
-        said = msgspec.json.decode(body, type=ErrorAnswer).error
+        details = msgspec.json.decode(body, type=ErrorAnswer).error
     except msgspec.DecodeError:
         if _is_hubs(status, headers, body):
             return errors.Unavailable(
@@ -89,7 +89,7 @@ def error(status: int, headers: Mapping[str, str], body: bytes, url: str) -> err
             )
         return _without_object(status, url)
     kind = errors.BY_STATUS.get(status, errors.ServerFault)
-    return kind(said.message, code=said.code, field=said.field, numbers=said.numbers)
+    return kind(details.message, code=details.code, field=details.field, numbers=details.numbers)
 
 
 def _is_hubs(status: int, headers: Mapping[str, str], body: bytes) -> bool:

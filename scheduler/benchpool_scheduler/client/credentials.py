@@ -51,8 +51,8 @@ class Running(msgspec.Struct, frozen=True):
 
 def state_folder(environ: Mapping[str, str]) -> Path:
     """Return the state folder of ``benchpool up``: ``BENCHPOOL_STATE`` or the default."""
-    said = environ.get("BENCHPOOL_STATE")
-    return Path(said) if said else platformdirs.user_state_path("benchpool")
+    folder = environ.get("BENCHPOOL_STATE")
+    return Path(folder) if folder else platformdirs.user_state_path("benchpool")
 
 
 GIVEN = "Pass --url, and --token with a token from the Hub's token page"
@@ -80,18 +80,18 @@ def discover(
     >>> discover({"BENCHPOOL_URL": "http://h/services/benchpool/", "BENCHPOOL_TOKEN": "t"})
     Credentials(url='http://h/services/benchpool', source='environment')
     """
-    said_url = url or environ.get("BENCHPOOL_URL")
-    said_token = token or environ.get("BENCHPOOL_TOKEN") or environ.get("JUPYTERHUB_API_TOKEN")
-    if said_url and said_token:
-        return Credentials(_service_url(said_url), said_token, "given" if url else "environment")
-    folder, running = _running(environ, state, said_url)
-    if said_url:
-        address = _service_url(said_url)
+    given_url = url or environ.get("BENCHPOOL_URL")
+    given_token = token or environ.get("BENCHPOOL_TOKEN") or environ.get("JUPYTERHUB_API_TOKEN")
+    if given_url and given_token:
+        return Credentials(_service_url(given_url), given_token, "given" if url else "environment")
+    folder, running = _running(environ, state, given_url)
+    if given_url:
+        address = _service_url(given_url)
         if running is not None and _service_url(running.scheduler_api) == address:
             return Credentials(address, _read_token(folder, running), str(folder))
         raise NotAuthenticated(
-            f"There is no token for {said_url}. Set BENCHPOOL_TOKEN, or pass --token with one from "
-            "the Hub's token page."
+            f"There is no token for {given_url}. Set BENCHPOOL_TOKEN, or pass --token with one "
+            "from the Hub's token page."
         )
     if running is None:
         raise Unavailable(
@@ -116,25 +116,25 @@ def folder_of_running(environ: Mapping[str, str], state: Path | None = None) -> 
 
 
 def _running(
-    environ: Mapping[str, str], state: Path | None, said_url: str | None
+    environ: Mapping[str, str], state: Path | None, given_url: str | None
 ) -> tuple[Path, Running | None]:
     folder = state or state_folder(environ)
     running = read_running(folder)
     if running is None and state is None and not environ.get("BENCHPOOL_STATE"):
-        return _elsewhere(folder, said_url)
+        return _elsewhere(folder, given_url)
     return folder, running
 
 
-def _elsewhere(usual: Path, said_url: str | None) -> tuple[Path, Running | None]:
+def _elsewhere(usual: Path, given_url: str | None) -> tuple[Path, Running | None]:
     """Return the one ``benchpool up`` that runs from another state folder, if any.
 
     Errors: Unavailable if several run and none is named.
     """
     found = [(one, start) for one in elsewhere.running() if (start := read_running(one))]
-    if said_url:
-        address = _service_url(said_url)
+    if given_url:
+        address = _service_url(given_url)
         found = [each for each in found if _service_url(each[1].scheduler_api) == address]
-    if len(found) > 1 and not said_url:
+    if len(found) > 1 and not given_url:
         which = " or ".join(f"`export BENCHPOOL_STATE={shlex.quote(str(one))}`" for one, _ in found)
         raise Unavailable(
             f"{len(found)} benchpools run here, none from the usual folder {usual}. Choose one "

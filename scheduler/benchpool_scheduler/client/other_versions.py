@@ -82,8 +82,12 @@ def version_in(document: object) -> str | None:
     ('0.1.0', None)
     """
     about = document.get("info") if isinstance(document, Mapping) else None
-    said = about.get("version") if isinstance(about, Mapping) else None
-    return said if isinstance(said, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,40}", said) else None
+    version = about.get("version") if isinstance(about, Mapping) else None
+    return (
+        version
+        if isinstance(version, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,40}", version)
+        else None
+    )
 
 
 def _keys_of(call: Call[Any]) -> set[str]:

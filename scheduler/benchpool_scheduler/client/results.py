@@ -21,13 +21,13 @@ RESULTS = "benchpool-results"
 """Name of the results folder beside the submitted files. It contains one folder per job."""
 
 
-def folder_of(said: str | None, here: Path, job: str) -> Path:
+def folder_of(output_dir: str | None, here: Path, job: str) -> Path:
     """Return the folder for the results of a job: the one named at submission.
 
     If the submission's folder is not on this machine, the result has the same name below ``here``.
 
     Args:
-        said: ``output_dir`` of the submission. It is used only inside a ``RESULTS`` folder.
+        output_dir: ``output_dir`` of the submission. It is used only inside a ``RESULTS`` folder.
         job: ID of the job.
 
     >>> folder_of("/no/such/folder/benchpool-results/train-1f2e3d4c", Path("/h"), "9x").as_posix()
@@ -35,7 +35,7 @@ def folder_of(said: str | None, here: Path, job: str) -> Path:
     >>> folder_of("/etc/cron.d", Path("/h"), "01hzxk8qj9v4").as_posix()
     '/h/benchpool-results/01hzxk8q'
     """
-    named = PurePath(said or "")
+    named = PurePath(output_dir or "")
     if named.parent.name != RESULTS or not named.is_absolute() or ".." in named.parts:
         return here / RESULTS / job[:8]
     sent_from = Path(named.parent.parent)
@@ -78,7 +78,7 @@ def _unpack(file: IO[bytes], folder: Path) -> set[str]:
     file.seek(0)
     # "r:" instead of "r": benchpool's archives are not compressed, and others could expand
     # endlessly.
-    with _told(folder), tarfile.open(fileobj=file, mode="r:") as packed:
+    with _translated_errors(folder), tarfile.open(fileobj=file, mode="r:") as packed:
         members = [one for one in packed.getmembers() if one.isfile() or one.isdir()]
         _fits(members, length)
         for member in members:
@@ -141,7 +141,7 @@ def _lay(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _translated_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except RecursionError as deep:

@@ -40,7 +40,7 @@ STREAM_PATIENCE_S = 60.0
 KEYED_PATIENCE_S = 120.0
 """Default retry timeout of requests with a key, in seconds. Hub and scheduler restart faster."""
 
-SAID_AFTER_S = 1.0
+REPORT_AFTER_S = 1.0
 """Time after which a wait is reported to the user, in seconds."""
 
 
@@ -120,7 +120,7 @@ def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
 RATE_PATIENCE_S = 30.0
 """Retry timeout of requests that the rate limit rejects, in seconds."""
 
-Tell = Callable[[str], object]
+OnWait = Callable[[str], object]
 """Called once when a call waits."""
 
 
@@ -131,14 +131,14 @@ class Patience:
     Attributes:
         usual_s: Retry timeout of repeatable requests, in seconds.
         keyed_s: Minimum retry timeout of requests with a key, in seconds.
-        tell: Called when a wait becomes noticeable.
+        on_wait: Called when a wait becomes noticeable.
         silent: Whether an unanswered repeatable request without a key is sent again, once and with
             a longer timeout.
     """
 
     usual_s: float = 0.0
     keyed_s: float = KEYED_PATIENCE_S
-    tell: Tell | None = None
+    on_wait: OnWait | None = None
     silent: bool = True
 
     def tries(self, call: Call[Any]) -> Tries:
@@ -157,7 +157,7 @@ class Tries:
         self, patience: Patience, most_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.silent = False
-        self._tell = patience.tell
+        self._on_wait = patience.on_wait
         self._once_more = patience.silent
         self._most_s = most_s
         self._clock = clock
@@ -176,11 +176,11 @@ class Tries:
         over = now + pause > self._begun + self._most_s and not once_more
         if over or not may_repeat(call, failed):
             raise failed
-        if self._tell is not None and now - self._begun > SAID_AFTER_S:
+        if self._on_wait is not None and now - self._begun > REPORT_AFTER_S:
             cause = failed.message.split(". ")[0].removesuffix(".")
             most_s = max(self._most_s, SILENT_S) if once_more else self._most_s
-            self._tell(f"{cause}; trying again for up to {duration(most_s)}.")
-            self._tell = None
+            self._on_wait(f"{cause}; trying again for up to {duration(most_s)}.")
+            self._on_wait = None
         self._once_more = self._once_more and not self.silent
         return pause
 

@@ -22,7 +22,7 @@ from benchpool_scheduler.errors import InvalidInput
 ACCESS = r"^(owner|project|everyone|group:.+)$"
 ENTRIES = ("script", "module", "command")
 """Keys of the program to run. Exactly one is required."""
-_SAID = {"env": "Variables of the program, by name."}
+_DESCRIPTIONS = {"env": "Variables of the program, by name."}
 """Descriptions of fields whose option text applies to a terminal only."""
 
 
@@ -45,7 +45,9 @@ def _asked() -> Iterator[tuple[str, Any, Any]]:
 
 def _words(option: SubmitOption, type_: Any) -> str:
     remarks = (it.description for it in get_args(type_) if isinstance(it, Meta))
-    return _SAID.get(option.field) or next((it for it in remarks if it), None) or option.help
+    return (
+        _DESCRIPTIONS.get(option.field) or next((it for it in remarks if it), None) or option.help
+    )
 
 
 def _own(name: str) -> Any:
@@ -123,9 +125,9 @@ def entry_of(document: ServiceDocument) -> list[str]:
     """
     given = [it for it in ENTRIES if getattr(document, it) is not None]
     if len(given) != 1:
-        said = " and ".join(given) if given else "none"
+        present = " and ".join(given) if given else "none"
         raise InvalidInput(
-            f"Set exactly one of {', '.join(ENTRIES)}. Set now: {said}.",
+            f"Set exactly one of {', '.join(ENTRIES)}. Set now: {present}.",
             field=given[-1] if given else "command",
         )
     if document.command is not None:
@@ -146,11 +148,11 @@ def schema() -> dict[str, Any]:
     """
     found = msgspec.json.schema(ServiceDocument)
     (document,) = found["$defs"].values()
-    told: dict[str, Any] = field_types.told_alike(document)
+    cleaned: dict[str, Any] = field_types.clean_descriptions(document)
     order = ("name", *ENTRIES, "args", *ASKED, *OWN)
-    told["properties"] = {name: told["properties"][name] for name in order}
+    cleaned["properties"] = {name: cleaned["properties"][name] for name in order}
     one = [{"required": [it]} for it in ENTRIES]
-    return {"$schema": found.get("$schema", DIALECT), **told, "oneOf": one}
+    return {"$schema": found.get("$schema", DIALECT), **cleaned, "oneOf": one}
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

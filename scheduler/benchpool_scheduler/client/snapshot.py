@@ -44,7 +44,7 @@ class FolderSnapshot:
     Attributes:
         files: Files for ``JobSubmission.files``, sorted by path.
         contents: Path of the content for each hash.
-        left_out: Files that are not sent, at most ``SAID`` entries.
+        left_out: Files that are not sent, at most ``MOST_LISTED`` entries.
         counts: Number of left-out files and folders, by reason.
     """
 
@@ -80,7 +80,7 @@ class Survey:
 CHANGED = frozenset({"hash-differs", "upload-grew"})
 """Codes of the service's refusal of a file that changed after it was hashed."""
 
-SAID = 1000
+MOST_LISTED = 1000
 _NAMED = 3
 
 
@@ -245,7 +245,7 @@ class _Walk:
     def leave_out(self, inside: PurePosixPath, why: str) -> None:
         left = LeftOut(shown(str(inside)), why)
         self.counts[left.reason] += 1
-        if len(self.left_out) < SAID:
+        if len(self.left_out) < MOST_LISTED:
             self.left_out.append(left)
 
     def take_back(self, must: set[str]) -> None:

@@ -165,7 +165,7 @@ def why_not(client: Client, job: Job) -> str | None:
         return None
     if job.state is State.CANCELLED:
         return f"job {job.id[:8]} ({job.name}) was cancelled."
-    said = job.reason.text if job.reason else f"{job.name} failed."
+    reason = job.reason.text if job.reason else f"{job.name} failed."
     log = client.log(job.id, offset=-_TAIL).data.decode("utf-8", "replace")
-    lines = [f"job {job.id[:8]}: {said}", *log.splitlines()[-LAST_LINES:]]
+    lines = [f"job {job.id[:8]}: {reason}", *log.splitlines()[-LAST_LINES:]]
     return "\n".join(lines)

@@ -125,17 +125,17 @@ def _goal(metric: str | None, goal: str | None) -> SweepGoal:
     return SweepGoal.MAXIMIZE if known == "max" else SweepGoal.MINIMIZE
 
 
-def _stopping(said: int | str | None) -> EarlyStopping | None:
-    if said is None:
+def _stopping(rule: int | str | None) -> EarlyStopping | None:
+    if rule is None:
         return None
-    step, _, factor = str(said).partition(":")
+    step, _, factor = str(rule).partition(":")
     try:
         first, share = int(step), int(factor or 3)
     except ValueError:
         first = share = 0
     if first < 1 or share < 2:
         raise InvalidInput(
-            f"Early stopping {said} is not STEP or STEP:FACTOR, e.g. 100 or 100:4.",
+            f"Early stopping {rule} is not STEP or STEP:FACTOR, e.g. 100 or 100:4.",
             field="stop_early",
         )
     return EarlyStopping(first, share)

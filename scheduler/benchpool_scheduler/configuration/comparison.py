@@ -185,8 +185,8 @@ def _prices(old: Configuration, new: Configuration) -> Iterable[str]:
     for model in dict.fromkeys((*was.gpu_hour, *now.gpu_hour)):
         before, after = was.gpu_hour.get(model), now.gpu_hour.get(model)
         if before != after:
-            told = ("none" if it is None else f"{it:g}" for it in (before, after))
-            yield f"Price of a GPU-hour of {model}: {' → '.join(told)}."
+            prices = ("none" if it is None else f"{it:g}" for it in (before, after))
+            yield f"Price of a GPU-hour of {model}: {' → '.join(prices)}."
 
 
 def _gpu_hours(old: Configuration, new: Configuration) -> Iterable[str]:
@@ -261,8 +261,8 @@ def _hours(budget: HourBudget) -> str:
     ('soft 100, hard 200 GPU-hours', 'none')
     """
     parts = (("soft", budget.soft), ("hard", budget.hard))
-    told = ", ".join(f"{word} {hours:g}" for word, hours in parts if hours is not None)
-    return f"{told} GPU-hours" if told else "none"
+    text = ", ".join(f"{word} {hours:g}" for word, hours in parts if hours is not None)
+    return f"{text} GPU-hours" if text else "none"
 
 
 def _each(each: PersonalProject | None) -> str:

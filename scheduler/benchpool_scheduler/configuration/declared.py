@@ -274,9 +274,9 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, date) else value
 
 
-def _retries(said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _retries(rules: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the retry rules, each with the key names of objects."""
-    return {cause: _encoded(rule, RetryRuleSpec) for cause, rule in said.items() if rule}
+    return {cause: _encoded(rule, RetryRuleSpec) for cause, rule in rules.items() if rule}
 
 
 def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:

@@ -20,9 +20,9 @@ RULE = ("times", "pause_s", "avoid_s")
 
 def policy(item: Item) -> RetryRules:
     """Parse the section ``retries``. Errors: InvalidInput."""
-    said = item.entries(SECTION)
+    entries = item.entries(SECTION)
     return RetryRules(
-        {SECTION[key]: _rule(entry) for key, entry in said.items() if not entry.is_null()}
+        {SECTION[key]: _rule(entry) for key, entry in entries.items() if not entry.is_null()}
     )
 
 

@@ -90,9 +90,9 @@ def _void_guarantees(settings: ProjectSettings, below: Sequence[Project]) -> Ite
     for resource, unit in enumerate(RESOURCES):
         quota, limit = _bounds(above, resource)
         if limit is not None and (quota is None or quota > limit):
-            said = "unlimited" if quota is None else f"{quota:g}"
+            quota_text = "unlimited" if quota is None else f"{quota:g}"
             yield (
-                f"Project {above.name} has quota {said} and limit {limit:g}: "
+                f"Project {above.name} has quota {quota_text} and limit {limit:g}: "
                 f"it never gets more than {limit:g} {unit}."
             )
         most = min((it for it in (quota, limit) if it is not None), default=None)

@@ -148,11 +148,11 @@ def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
     """
     described = inspect.type_info(type(struct))
     fields_ = described.fields if isinstance(described, inspect.StructType) else ()
-    told = (
+    pairs = (
         (field_types.plain(one.type)[1].get("title", ""), getattr(struct, one.name))
         for one in fields_
     )
-    return tuple((title, _listed(value)) for title, value in told if title and value)
+    return tuple((title, _listed(value)) for title, value in pairs if title and value)
 
 
 def _listed(value: object) -> str:
@@ -162,7 +162,7 @@ def _listed(value: object) -> str:
 
 
 def _field(one: inspect.Field) -> Field | None:
-    type_, said = field_types.plain(one.type)
+    type_, metadata = field_types.plain(one.type)
     facts: dict[str, Any]
     match type_:
         case inspect.BoolType():
@@ -176,14 +176,14 @@ def _field(one: inspect.Field) -> Field | None:
             facts = {"kind": "number", "least": least, "most": most}
         case inspect.StrType(max_length=longest):
             facts = {"kind": "text", "longest": longest}
-        case inspect.VarTupleType() if "x-empty" in said:
-            facts = {"kind": "names", "empty": said["x-empty"]}
+        case inspect.VarTupleType() if "x-empty" in metadata:
+            facts = {"kind": "names", "empty": metadata["x-empty"]}
         case _:
             return None
-    about = said.get("description", "")
+    about = metadata.get("description", "")
     if facts["kind"] == "duration":
         about = f"{about.removesuffix('.')}: {durations.WAYS}."
-    title = said.get("title") or one.name.replace("_", " ").capitalize()
+    title = metadata.get("title") or one.name.replace("_", " ").capitalize()
     return Field(
         name=one.name,
         title=title,

@@ -130,10 +130,10 @@ def origin(
         return RequestSource(_plain(peer), scheme)
     address, hops = _plain(peer), 0
     for entry in reversed(_entries(forwarded_for)):
-        said = _address(entry)
-        if said is None:
+        hop = _address(entry)
+        if hop is None:
             break  # not an address: the proxy that appended it is the last known source
-        address, hops = str(said), hops + 1
+        address, hops = str(hop), hops + 1
         if not proxies.before.holds(address):
             break
     protos = _entries(forwarded_proto)

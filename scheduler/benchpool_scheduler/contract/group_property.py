@@ -42,16 +42,16 @@ def group_quota(group: str, properties: Mapping[str, object] | None) -> GroupQuo
     >>> group_quota("lab", {"benchpool": "two"}).problem[:56]
     'The property benchpool of the group lab cannot be read ('
     """
-    said = (properties or {}).get(NAME)
-    if said in (None, "", {}):
+    raw = (properties or {}).get(NAME)
+    if raw in (None, "", {}):
         return GroupQuota()
-    value = _json(said)
+    value = _json(raw)
     quota = value.get(QUOTA) if isinstance(value, Mapping) else None
     if isinstance(quota, str) and quota.strip().isdecimal():
         quota = _json(quota.strip())
     if isinstance(quota, int) and not isinstance(quota, bool) and 0 <= quota <= MOST:
         return GroupQuota(quota)
-    shown = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    shown = raw if isinstance(raw, str) else msgspec.json.encode(raw).decode()
     return GroupQuota(
         problem=f"The property {NAME} of the group {group} cannot be read ({shown[:100]!r}) and "
         f'sets no build quota. On the Hub\'s page for groups, give it the value {{"{QUOTA}": 2}} '
@@ -59,10 +59,10 @@ def group_quota(group: str, properties: Mapping[str, object] | None) -> GroupQuo
     )
 
 
-def _json(said: object) -> object:
-    if not isinstance(said, str):
-        return said
+def _json(raw: object) -> object:
+    if not isinstance(raw, str):
+        return raw
     try:
-        return msgspec.json.decode(said)
+        return msgspec.json.decode(raw)
     except msgspec.DecodeError:
         return None

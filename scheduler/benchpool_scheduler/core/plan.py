@@ -36,7 +36,7 @@ from benchpool_scheduler.core.preemption.benches import grows_over_quota, make_w
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
-from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, reprieve
+from benchpool_scheduler.core.preemption.reprieve import relocate, reprieve
 from benchpool_scheduler.core.preemption.self_defeating import self_defeating
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
 
@@ -106,8 +106,8 @@ class Pass:
         self.bounded: frozenset[int] = frozenset()
         self.backfill = Backfill(state, now_s)
         # No part refers to the pass, so that all of it is freed as soon as the pass ends.
-        in_vain = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
-        self.queue = SchedulingQueue(self.usage, state.past, in_vain)
+        hopeless = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
+        self.queue = SchedulingQueue(self.usage, state.past, hopeless)
 
     def benches(self) -> None:
         """Preempt jobs on nodes where benches lack GPUs (R3)."""
@@ -177,14 +177,14 @@ class Pass:
             if cursor.workers and not self._still_grows(cursor):
                 continue
             if not self.backfill.face(cursor) or not self._turn(cursor):
-                self._in_vain(cursor)
+                self._reserve_or_skip(cursor)
 
     def _still_grows(self, cursor: Cursor) -> bool:
         """Return whether the job has as many workers as when it was queued."""
         info, workers = cursor.info, self.state.changes.workers_of(cursor.info)
         return info.age not in self.leaves and workers == cursor.workers
 
-    def _in_vain(self, cursor: Cursor) -> None:
+    def _reserve_or_skip(self, cursor: Cursor) -> None:
         """Reserve for a job that did not start (R14), or skip it behind a reservation."""
         self.backfill.blocked(cursor, self.leaves)
         shorter = self.backfill.skip(cursor)
@@ -198,7 +198,7 @@ class Pass:
         state = self.state
         for unit in reprieve(state):
             self.preempts.spare(unit, self.candidates.lost(unit))
-        for info, assignment in go_on_elsewhere(state):
+        for info, assignment in relocate(state):
             state.changes.start(info, assignment)
             self.preempts.move(info)
 

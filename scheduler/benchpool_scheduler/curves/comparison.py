@@ -104,8 +104,8 @@ def _metric(name: str, runs: Sequence[ComparedRun], goals: Mapping[str, Goal]) -
     reached = [_best(it, goal) for it in curves]
     values = [it.value for it in reached if it is not None]
     # If all runs have the same result, none is the best.
-    tells = len(runs) > 1 and (len(set(values)) > 1 or len(values) < len(runs))
-    top = None if not values or not tells else min(values) if goal == "min" else max(values)
+    differ = len(runs) > 1 and (len(set(values)) > 1 or len(values) < len(runs))
+    top = None if not values or not differ else min(values) if goal == "min" else max(values)
     return MetricRow(
         name,
         goal,

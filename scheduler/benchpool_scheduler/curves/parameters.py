@@ -33,8 +33,8 @@ def parameters_of(submission: JobSubmission) -> dict[str, str]:
             return found
     given = {name: argument_text(value) for name, value in submission.parameters.items()}
     named = arguments_of(args).items()
-    told = {name: text for name, text in named if given.get(name.lstrip("-")) != text}
-    return found | {"program": program} | told
+    arguments = {name: text for name, text in named if given.get(name.lstrip("-")) != text}
+    return found | {"program": program} | arguments
 
 
 def argument_text(value: ParameterValue) -> str:

@@ -39,7 +39,7 @@ class Reported(NamedTuple):
     step: int | None = None
 
 
-def extended(line: Line, attempt: int, told: Iterable[Reported], most: int = MOST) -> Line:
+def extended(line: Line, attempt: int, reports: Iterable[Reported], most: int = MOST) -> Line:
     """Return a line with the reports of an attempt, in their order.
 
     - A point of a later attempt replaces all points of earlier attempts at its step or after.
@@ -52,21 +52,21 @@ def extended(line: Line, attempt: int, told: Iterable[Reported], most: int = MOS
     [(1, 1, 3.0), (2, 2, 2.5)]
     """
     points = list(line)
-    for one in told:
+    for one in reports:
         _put(points, attempt, one)
         if len(points) > most:
             points[:] = thinned(points, most * THINNED // MOST)
     return tuple(points)
 
 
-def _put(points: list[Point], attempt: int, told: Reported) -> None:
-    if told.step is None:
-        if points and told.at <= points[-1].at:
+def _put(points: list[Point], attempt: int, report: Reported) -> None:
+    if report.step is None:
+        if points and report.at <= points[-1].at:
             return  # already known: a restarted service reads reports again
         step = points[-1].step + 1 if points else 0
     else:
-        step = told.step
-    point = Point(attempt, step, told.value, told.at)
+        step = report.step
+    point = Point(attempt, step, report.value, report.at)
     place = bisect_left(points, step, key=lambda it: it.step)
     same = place < len(points) and points[place].step == step
     governing = points[place] if same else points[place - 1] if place else None

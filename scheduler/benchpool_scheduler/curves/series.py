@@ -22,7 +22,7 @@ class MetricReport(NamedTuple):
     values: tuple[tuple[str, Reported], ...]
 
 
-def taken(lines: Lines, told: MetricReport) -> tuple[Lines, MetricReport]:
+def taken(lines: Lines, report: MetricReport) -> tuple[Lines, MetricReport]:
     """Return the lines with a report added, and the new part of the report.
 
     >>> first = MetricReport(1, (("loss", Reported(3.0, 10.0, 1)), ("", Reported(1.0, 10.0, 1))))
@@ -31,17 +31,17 @@ def taken(lines: Lines, told: MetricReport) -> tuple[Lines, MetricReport]:
     (['loss'], 1, 0)
     """
     by_name: dict[str, list[Reported]] = {}
-    for name, value in told.values:
+    for name, value in report.values:
         by_name.setdefault(clean_name(name), []).append(value)
     known, new = dict(lines), []
     for name, values in by_name.items():
         if not name or (name not in known and len(known) >= MOST_NAMES):
             continue
         before = known.get(name, ())
-        known[name] = extended(before, told.attempt, values)
+        known[name] = extended(before, report.attempt, values)
         if known[name] != before:
             new += [(name, value) for value in values]
-    return known, MetricReport(told.attempt, tuple(new))
+    return known, MetricReport(report.attempt, tuple(new))
 
 
 def clean_name(name: str) -> str:
@@ -53,19 +53,19 @@ def clean_name(name: str) -> str:
     return visible(" ".join(name.split()))[:NAME_LENGTH]
 
 
-def remade(told: Iterable[MetricReport]) -> Lines:
+def remade(reports: Iterable[MetricReport]) -> Lines:
     """Return the lines that result from all reports, in their order."""
     lines: Lines = {}
-    for one in told:
+    for one in reports:
         lines, _ = taken(lines, one)
     return lines
 
 
-def as_told(lines: Lines) -> list[MetricReport]:
+def as_reports(lines: Lines) -> list[MetricReport]:
     """Return the reports that rebuild exactly these lines.
 
     >>> lines, _ = taken({}, MetricReport(1, (("loss", Reported(3.0, 10.0, None)),)))
-    >>> remade(as_told(lines)) == lines
+    >>> remade(as_reports(lines)) == lines
     True
     """
     by_attempt: dict[int, list[tuple[str, Reported]]] = {}

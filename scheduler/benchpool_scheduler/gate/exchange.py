@@ -29,7 +29,7 @@ class AnswerTaker(Protocol):
     def begins(self, status: int, headers: HTTPHeaders) -> Awaitable[None] | None:
         """Receive status and headers, once."""
 
-    def goes_on(self, chunk: bytes) -> Awaitable[None] | None:
+    def receives(self, chunk: bytes) -> Awaitable[None] | None:
         """Receive bytes of the body."""
 
 
@@ -121,7 +121,7 @@ class Exchange(HTTPMessageDelegate):
         return self._taker.begins(start_line.code, headers)
 
     def data_received(self, chunk: bytes) -> Awaitable[None] | None:
-        return self._taker.goes_on(chunk)
+        return self._taker.receives(chunk)
 
     def finish(self) -> None:
         self.whole = True

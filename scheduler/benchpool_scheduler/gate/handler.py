@@ -184,8 +184,8 @@ class GateHandler(GateTransport):
             connection.close()
             raise StreamClosedError
         came, scheme, peer = self.request.headers, self.request.protocol, self.request.remote_ip
-        told = request_headers.Teller(caller.name, scheme, peer or "", secrets.token_hex(8))
-        headers = request_headers.for_program(came, place, told, self._desk.hidden)
+        facts = request_headers.RequestFacts(caller.name, scheme, peer or "", secrets.token_hex(8))
+        headers = request_headers.for_program(came, place, facts, self._desk.hidden)
         if self._wants_websocket():
             headers["Connection"], headers["Upgrade"] = "Upgrade", "websocket"
         elif has_body and "Content-Length" in self.request.headers:
@@ -289,7 +289,7 @@ class GateHandler(GateTransport):
         connection.stream.set_nodelay(True)
         return self._passed(self.flush())
 
-    def goes_on(self, chunk: bytes) -> Awaitable[None] | None:
+    def receives(self, chunk: bytes) -> Awaitable[None] | None:
         """Send bytes of the program's answer."""
         if self._finished or self._refused:
             return None

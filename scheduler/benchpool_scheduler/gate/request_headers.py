@@ -55,7 +55,7 @@ DROPPED_BEGINNINGS = ("x-forwarded-", "x-auth-", "x-original-", "x-remote-", "x-
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class RequestFacts:
     """Facts about a request that the gate passes to a program.
 
     Attributes:
@@ -72,7 +72,7 @@ class Teller:
 
 
 def for_program(
-    headers: HTTPHeaders, place: ServiceAddress, teller: Teller, hidden: Collection[str] = ()
+    headers: HTTPHeaders, place: ServiceAddress, facts: RequestFacts, hidden: Collection[str] = ()
 ) -> HTTPHeaders:
     """Return the headers for the program, without those of the body's length.
 
@@ -81,7 +81,7 @@ def for_program(
     >>> came = HTTPHeaders({"Accept": "*/*", "Authorization": "token t", "X-Forwarded-User": "a"})
     >>> came.add("X_Forwarded_User", "root")
     >>> place = ServiceAddress("/s/x", "hub", ("127.0.0.1", 4000))
-    >>> sent = for_program(came, place, Teller("susan", "https", "10.0.0.1", "r1"))
+    >>> sent = for_program(came, place, RequestFacts("susan", "https", "10.0.0.1", "r1"))
     >>> sorted(sent.get_all())[:3]
     [('Accept', '*/*'), ('Host', '127.0.0.1:4000'), ('X-Forwarded-For', '10.0.0.1')]
     >>> sent.get_list("X-Forwarded-User"), sent["X-Forwarded-Prefix"], "Authorization" in sent
@@ -99,12 +99,12 @@ def for_program(
     kept = cookies.for_program(headers.get_list("Cookie"), hidden)
     if kept:
         sent["Cookie"] = kept
-    sent["X-Forwarded-User"] = quote(teller.user, safe="@+ ")
+    sent["X-Forwarded-User"] = quote(facts.user, safe="@+ ")
     sent["X-Forwarded-Prefix"] = place.base
-    sent["X-Forwarded-Proto"] = teller.scheme
+    sent["X-Forwarded-Proto"] = facts.scheme
     sent["X-Forwarded-Host"] = place.host
-    sent["X-Forwarded-For"] = teller.client
-    sent["X-Request-Id"] = teller.request_id
+    sent["X-Forwarded-For"] = facts.client
+    sent["X-Request-Id"] = facts.request_id
     return sent
 
 

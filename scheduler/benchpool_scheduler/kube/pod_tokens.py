@@ -117,8 +117,8 @@ class PodTokens:
         assert isinstance(review, TokenReview)  # noqa: S101 - decoded as such
         return review.status
 
-    def _node_of(self, said: ReviewStatus) -> str | None:
-        ours = said.authenticated and said.user.username == self._account
-        if not ours or self._audience not in said.audiences:
+    def _node_of(self, status: ReviewStatus) -> str | None:
+        ours = status.authenticated and status.user.username == self._account
+        if not ours or self._audience not in status.audiences:
             return None
-        return next(iter(said.user.extra.get(NODE, ())), None)
+        return next(iter(status.user.extra.get(NODE, ())), None)

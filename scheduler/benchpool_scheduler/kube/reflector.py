@@ -127,7 +127,7 @@ class Reflector(Generic[T]):
 
     Attributes:
         items: The cached objects, by namespace and name.
-        heard: Time of the server's last answer or event (``time.monotonic``); 0 before.
+        last_contact: Time of the server's last answer or event (``time.monotonic``); 0 before.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Reflector(Generic[T]):
         self._items: dict[Key, T] = {}
         self._version: str | None = None
         self.items: Mapping[Key, T] = MappingProxyType(self._items)
-        self.heard = 0.0
+        self.last_contact = 0.0
 
     @property
     def listed(self) -> bool:
@@ -203,7 +203,7 @@ class Reflector(Generic[T]):
         async for page, of_page in pages:
             found += page
             version = of_page
-            self.heard = time.monotonic()
+            self.last_contact = time.monotonic()
         present: set[Key] = set()
         for number, raw in enumerate(found):
             key, changes = self._take(raw)
@@ -229,7 +229,7 @@ class Reflector(Generic[T]):
         ) as chunks:
             number = 0
             async for line in _lines(chunks):
-                self.heard = time.monotonic()
+                self.last_contact = time.monotonic()
                 for change in self._apply(msgspec.json.decode(line, type=_WatchEvent)):
                     yield change
                 number += 1

@@ -47,8 +47,8 @@ def server(find: Callable[[], Credentials], *, writes: bool) -> Server:
             async with AsyncClient(find()) as pool:
                 text = tools.answered(await pool.send(call))
         except BenchpoolError as refused:
-            return _said(refused.message, is_error=True)
-        return _said(text)
+            return _result(refused.message, is_error=True)
+        return _result(text)
 
     return Server(
         "benchpool",
@@ -75,5 +75,5 @@ def _described(tool: tools.Tool) -> types.Tool:
     )
 
 
-def _said(text: str, *, is_error: bool = False) -> types.CallToolResult:
+def _result(text: str, *, is_error: bool = False) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=is_error)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler.client import Call, LogRange
-from benchpool_scheduler.contract.field_types import told_alike
+from benchpool_scheduler.contract.field_types import clean_descriptions
 from benchpool_scheduler.contract.operation import PARTS, Given, NoQuery, Operation
 from benchpool_scheduler.contract.operations import OPERATIONS, Operations
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, TooLarge
@@ -127,7 +127,7 @@ def _tool(one: Operation[Any]) -> Tool:
 def _schema(one: Operation[Any]) -> Schema:
     types = _types(one)
     _, found = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
-    parts = told_alike(json.loads(msgspec.json.encode(found)))
+    parts = clean_descriptions(json.loads(msgspec.json.encode(found)))
     properties: Schema = {
         name: {"type": "string", "pattern": f"^{PARTS[name]}$", "description": _ABOUT[name]}
         for name in one.parts

@@ -41,7 +41,7 @@ class NodeAgent:
         self._looks = looks
         self._reporter = reporter
         self._number = number
-        self._said = ""
+        self._last_message = ""
         self.every_s = every_s
 
     def step(self) -> bool:
@@ -53,17 +53,17 @@ class NodeAgent:
         try:
             taken = self._reporter.send(report)
         except NotTaken as failed:
-            self._say(f"the scheduler does not accept this node's reports: {failed}")
+            self._log_change(f"the scheduler does not accept this node's reports: {failed}")
             return False
         self.every_s = min(max(taken.every_s, LEAST_S), MOST_S)
-        self._say(report.problem)
+        self._log_change(report.problem)
         return True
 
-    def _say(self, what: str) -> None:
+    def _log_change(self, what: str) -> None:
         """Log a message unless it repeats the last one."""
-        if what != self._said:
+        if what != self._last_message:
             log.warning("%s", what or "measurements and reports work again")
-        self._said = what
+        self._last_message = what
 
 
 def main() -> None:

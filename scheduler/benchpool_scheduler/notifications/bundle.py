@@ -38,7 +38,7 @@ class Bundle:
     def subject(self) -> str:
         """Subject, one line."""
         if len(self.messages) == 1:
-            return f"benchpool: {said(self.messages[0].text)[:120]}"
+            return f"benchpool: {plain_line(self.messages[0].text)[:120]}"
         return f"benchpool: {count(len(self.messages), 'message')}"
 
     @property
@@ -57,7 +57,7 @@ class Bundle:
                 "id": one.id,
                 "event": one.event.value,
                 "at": datetime.fromtimestamp(one.at, UTC),
-                "text": said(one.text),
+                "text": plain_line(one.text),
                 "url": self._link(one.path) or None,
             }
             for one in self.messages
@@ -65,7 +65,7 @@ class Bundle:
         return msgspec.json.encode({"id": self.id, "text": self.subject, "messages": messages})
 
     def _line(self, one: Message) -> str:
-        return " ".join(filter(None, (said(one.text), self._link(one.path))))
+        return " ".join(filter(None, (plain_line(one.text), self._link(one.path))))
 
     def _link(self, path: str) -> str:
         usable = path and self.base_url.startswith(("http://", "https://"))
@@ -77,10 +77,10 @@ def bundled(messages: Sequence[Message], base_url: str) -> Bundle:
     return Bundle(tuple(sorted(messages, key=lambda one: (one.at, one.id))), base_url)
 
 
-def said(text: str) -> str:
+def plain_line(text: str) -> str:
     """Return one line of plain text without invisible characters.
 
-    >>> said("train\\nfailed.")
+    >>> plain_line("train\\nfailed.")
     'train failed.'
     """
     return visible(" ".join(text.split()))[:LONGEST]

@@ -79,24 +79,24 @@ def of_budgets(standing: HourStanding, renewed: str) -> Iterator[PoolCondition]:
         )
 
 
-def _of_budget(what: str, of: HourAccount, renewed: str, said: str) -> PoolCondition:
+def _of_budget(what: str, of: HourAccount, renewed: str, text: str) -> PoolCondition:
     return PoolCondition(
         f"{what}-{of.kind}-{of.name}-{renewed}",
         NotificationEvent.BUDGET,
-        f"The {of.kind} {of.name} {said}",
+        f"The {of.kind} {of.name} {text}",
         "mine",
         user=of.name if of.kind == "user" else "",
         project=of.name if of.kind == "project" else "",
     )
 
 
-def of_idle_benches(told: Mapping[tuple[str, str], str]) -> Iterator[PoolCondition]:
+def of_idle_benches(texts: Mapping[tuple[str, str], str]) -> Iterator[PoolCondition]:
     """Yield the conditions of idle benches for their owners.
 
     Args:
-        told: The sentence by owner and a name that is unique for each step of the escalation.
+        texts: The sentence by owner and a name that is unique for each step of the escalation.
     """
-    for (user, name), text in told.items():
+    for (user, name), text in texts.items():
         yield PoolCondition(name, NotificationEvent.IDLE_BENCH, text, "mine", user=user)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from benchpool_scheduler.contract.notifications import NotificationEvent
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import whole_files
-from benchpool_scheduler.store.subscription_files import SUBSCRIPTIONS, TOLD
+from benchpool_scheduler.store.subscription_files import DELIVERY_LOG, SUBSCRIPTIONS
 
 WAIT_S, PAUSED_S = 30 * 60, 30 * 60
 """Default times in the queue and paused after which a notification is sent, in seconds."""
@@ -75,7 +75,7 @@ class KeptNotifications:
     async def open(self) -> None:
         """Read both files. Errors: OSError, ValueError."""
         subscriptions = await asyncio.to_thread(self._read, SUBSCRIPTIONS, list[Subscription])
-        record = await asyncio.to_thread(self._read, TOLD, DeliveryLog)
+        record = await asyncio.to_thread(self._read, DELIVERY_LOG, DeliveryLog)
         self.subscriptions = {one.user: one for one in subscriptions or ()}
         self.record = record or DeliveryLog()
 
@@ -106,7 +106,7 @@ class KeptNotifications:
         """Write the log of sent messages. Errors: OSError."""
         async with self._lock:
             data = msgspec.json.encode(self.record)
-            await asyncio.to_thread(whole_files.write, self._folder / TOLD, data)
+            await asyncio.to_thread(whole_files.write, self._folder / DELIVERY_LOG, data)
 
     def _read(self, name: str, type_: type[Kept]) -> Kept | None:
         try:

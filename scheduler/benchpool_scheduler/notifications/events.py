@@ -15,13 +15,13 @@ class EventKind:
 
     Attributes:
         words: Its description in the settings.
-        hears: Its recipients: the job's owner; the user or the leads of the project that a budget
-            or bench concerns; or administrators.
+        recipients: The job's owner; the user or the leads of the project that a budget or bench
+            concerns; or administrators.
         usual: Whether it is sent by default.
     """
 
     words: str
-    hears: Literal["owner", "concerned", "administrators"]
+    recipients: Literal["owner", "concerned", "administrators"]
     usual: bool
 
 
@@ -84,4 +84,6 @@ def usual(*, admin: bool) -> tuple[NotificationEvent, ...]:
 
 def offered(*, admin: bool) -> tuple[NotificationEvent, ...]:
     """Return the events that a user may select."""
-    return tuple(one for one, kind in EVENTS.items() if admin or kind.hears != "administrators")
+    return tuple(
+        one for one, kind in EVENTS.items() if admin or kind.recipients != "administrators"
+    )

@@ -83,8 +83,8 @@ def _all(
 def _late(job: JobRecord, since: float) -> Message:
     deadline = job.spec.deadline
     over = deadline is not None and since > deadline.timestamp()
-    said = "did not end by its deadline" if over else "is expected to miss its deadline"
-    text = f"{_named(job)} {said}."
+    outcome = "did not end by its deadline" if over else "is expected to miss its deadline"
+    text = f"{_named(job)} {outcome}."
     id_ = f"{job.id}-deadline-{int(since)}"
     return _message(job, id_, NotificationEvent.DEADLINE, since, text)
 

@@ -98,8 +98,8 @@ def hours_used(used: float, soft: float | None, hard: float | None, renewed: str
     """
     of = f"{hard:g}" if hard is not None else f"{soft or 0:g} (soft)"
     past = soft is not None and used > soft
-    told = f", past the soft budget{f' of {soft:g}' if hard is not None else ''}" if past else ""
-    full = ", all used up" if hard is not None and used >= hard else told
+    note = f", past the soft budget{f' of {soft:g}' if hard is not None else ''}" if past else ""
+    full = ", all used up" if hard is not None and used >= hard else note
     return f"{used:.1f} of {of} GPU-hours this month{full}; resets on {renewed}"
 
 
@@ -132,11 +132,11 @@ def log_end(attempt: int, newest: int, *, over: bool, empty: bool) -> str:
     if over and attempt == newest == 1:
         return "The job wrote nothing." if empty else "The log is complete."
     end = f"The log of attempt {attempt} is complete"
-    said = f"Attempt {attempt} wrote nothing" if empty else end
+    text = f"Attempt {attempt} wrote nothing" if empty else end
     if over and attempt == newest:
-        return f"{said}."
+        return f"{text}."
     then = "followed" if attempt < newest else "follows when the job starts again"
-    return f"{said}; attempt {attempt + 1} {then}."
+    return f"{text}; attempt {attempt + 1} {then}."
 
 
 class KeptUntil(Protocol):

@@ -76,12 +76,12 @@ def idle_note(
     )
 
 
-def bench_told(
+def bench_notification(
     server: str, idle_s: float, acts_at: datetime, *, stops: bool, parks: bool = False
 ) -> str:
     """Return the notification for the owner of an idle bench.
 
-    >>> bench_told("", 900, datetime(2026, 11, 23, 14, 5), stops=True)
+    >>> bench_notification("", 900, datetime(2026, 11, 23, 14, 5), stops=True)
     'Your default server has been idle for 15 min: it is stopped at 14:05 if it stays idle.'
     """
     what = "it is stopped" if stops else ACTS["park" if parks else "release"]

@@ -31,13 +31,13 @@ def needs(whom: str, gpus: int) -> str:
     return f"{whom} {verb} {count(gpus, 'GPU') if gpus else 'its GPUs'}"
 
 
-def paused_by(who: str, said: str) -> str:
+def paused_by(who: str, reason: str) -> str:
     """Return who pauses a job, with the given reason.
 
     >>> paused_by("susan", ""), paused_by("root", "kernel update on node-3.")
     ('paused by susan', 'paused by root (kernel update on node-3)')
     """
-    return f"paused by {who} ({said.rstrip('.')})" if said else f"paused by {who}"
+    return f"paused by {who} ({reason.rstrip('.')})" if reason else f"paused by {who}"
 
 
 def saving(why: str) -> str:

@@ -21,7 +21,7 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
     >>> changed({}, {"intake": "draining", "reason": "a fan"}, "a fan")
     'intake draining (a fan)'
     """
-    told = ", ".join(
+    text = ", ".join(
         f"{name} {_plain(before[name])} → {_plain(after.get(name))}"
         if name in before
         else f"{name} {_plain(after[name])}"
@@ -29,7 +29,7 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
         if name in before or after[name] not in (None, "")
         if not (reason and name == "reason" and after.get(name) == reason)
     )
-    return f"{told} ({reason})" if told and reason else told or reason
+    return f"{text} ({reason})" if text and reason else text or reason
 
 
 def _plain(value: object) -> str:

@@ -133,9 +133,9 @@ def start_range(start: Estimated | None, now: datetime) -> str:
 
 def start_sentence(start: Estimated | None, now: datetime) -> str:
     """Return the range of an estimated start, with its basis."""
-    said = start_range(start, now)
+    text = start_range(start, now)
     basis = None if start is None else start.basis
-    return said if basis is None or said == NOT_KNOWN else f"{said}, {basis}"
+    return text if basis is None or text == NOT_KNOWN else f"{text}, {basis}"
 
 
 def horizon_row(up_to_s: float | None, starts: int, *some: int) -> list[str]:

@@ -94,7 +94,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class UnexpectedWorker:
     """A running worker that the service did not expect.
 
     Attributes:
@@ -241,7 +241,7 @@ class Runtime(Protocol):
 
         Afterwards ``events`` reports the state of each expected worker: started, ended (with the
         exit code that its supervisor recorded), or lost. An unexpected worker is stopped, or kept
-        running if the runtime implements ``Strangers``.
+        running if the runtime implements ``UnexpectedWorkers``.
         """
 
     async def close(self) -> None:
@@ -330,10 +330,10 @@ class Reachable(Protocol):
 
 
 @runtime_checkable
-class Strangers(Protocol):
+class UnexpectedWorkers(Protocol):
     """Runtime that reports unexpected workers and leaves them running."""
 
-    def strangers(self) -> tuple[Stranger, ...]:
+    def unexpected_workers(self) -> tuple[UnexpectedWorker, ...]:
         """Return the unexpected workers that run now."""
 
     async def adopt(self, worker: WorkerId) -> None:

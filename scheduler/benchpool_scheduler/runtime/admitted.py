@@ -47,7 +47,7 @@ class Admits(Protocol):
     async def admitted_changed(self) -> None:
         """Wait until ``admitted`` may have changed; one consumer."""
 
-    def say(self, job: str, text: str) -> None:
+    def write_reason(self, job: str, text: str) -> None:
         """Write the reason for waiting to the waiting pods of a job; returns at once."""
 
 

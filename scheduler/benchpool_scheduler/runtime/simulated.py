@@ -45,13 +45,13 @@ class SimulatedRuntime:
 
     # ------------------------------------------------------------------ events of workers
 
-    def say(self, event: WorkerEvent) -> None:
+    def report(self, event: WorkerEvent) -> None:
         """Report an event to the service."""
         self._events.put_nowait(event)
 
     def begin(self, worker: WorkerId, at: float = 0.0) -> None:
         """Report that a worker runs."""
-        self.say(WorkerStarted(worker, at))
+        self.report(WorkerStarted(worker, at))
 
     def end(
         self,
@@ -63,7 +63,7 @@ class SimulatedRuntime:
     ) -> None:
         """Report that a worker has ended."""
         self.alive.discard(worker)
-        self.say(WorkerEnded(worker, at, exit_code, by, text))
+        self.report(WorkerEnded(worker, at, exit_code, by, text))
 
     # ------------------------------------------------------------------ the port
 

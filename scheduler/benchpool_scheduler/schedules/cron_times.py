@@ -32,17 +32,17 @@ def cron_of(when: str) -> str:
     >>> cron_of("*/20 8-17 * * *")
     '*/20 8-17 * * *'
     """
-    said = " ".join(when.split()).lower()
-    if said in {"hour", "every hour"}:
+    text = " ".join(when.split()).lower()
+    if text in {"hour", "every hour"}:
         return "0 * * * *"
-    spoken = _SPOKEN.fullmatch(said)
+    spoken = _SPOKEN.fullmatch(text)
     if spoken is None:
-        if not times_after(said, "UTC", 0.0, 1):
-            raise InvalidInput(f"{when!r} never comes: write {FORMS}.", field="when")
-        return said
+        if not times_after(text, "UTC", 0.0, 1):
+            raise InvalidInput(f"{when!r} has no next time. Write {FORMS}.", field="when")
+        return text
     day, hour, minute = spoken[1], int(spoken[2]), int(spoken[3] or 0)
     if day not in _WORDS or hour > 23 or minute > 59:
-        raise InvalidInput(f"{when!r} is no time: write {FORMS}.", field="when")
+        raise InvalidInput(f"{when!r} is not a time. Write {FORMS}.", field="when")
     return f"{minute} {hour} * * {_WORDS[day]}"
 
 
@@ -52,7 +52,7 @@ def zone_of(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InvalidInput(
-            f"There is no time zone {name[:60]!r}: write a name such as Europe/Berlin or UTC.",
+            f"There is no time zone {name[:60]!r}. Write a name such as Europe/Berlin or UTC.",
             field="zone",
         ) from None
 
@@ -100,6 +100,6 @@ def _times(cron: str, zone: ZoneInfo, start: float, *, reverse: bool = False) ->
         times = CronSim(cron, datetime.fromtimestamp(start, zone), reverse=reverse)
     except CronSimError as failed:
         raise InvalidInput(
-            f"{cron!r} is no time ({failed}): write {FORMS}.", field="when"
+            f"{cron!r} is not a time ({failed}). Write {FORMS}.", field="when"
         ) from None
     return (at.timestamp() for at in times)

@@ -75,7 +75,7 @@ def decide(standing: ServiceStanding, traffic: ServiceTraffic, now: float) -> Se
 
 def carried_out(standing: ServiceStanding, acts: ServiceActs, now: float) -> ServiceStanding:
     """Return the service after the start of these acts, without the new replicas."""
-    told = tuple(
+    replicas = tuple(
         replace(it, phase=ReplicaPhase.LEAVING, leaving_since=now) if it.job in acts.leave else it
         for it in standing.replicas
     )
@@ -84,7 +84,7 @@ def carried_out(standing: ServiceStanding, acts: ServiceActs, now: float) -> Ser
         standing,
         mode=acts.mode,
         mode_since=since,
-        replicas=told,
+        replicas=replicas,
         wanted=acts.wanted,
         enough_since=acts.enough_since,
     )
@@ -169,10 +169,10 @@ def _is_done(replica: ReplicaFacts, now: float) -> bool:
 
 
 def _leaving_times(
-    replicas: Sequence[ReplicaFacts], told: Sequence[str], now: float
+    replicas: Sequence[ReplicaFacts], leaving: Sequence[str], now: float
 ) -> Iterator[float]:
-    """Yield the next check times of leaving replicas; those in ``told`` begin to leave now."""
-    if told:
+    """Yield the next check times of leaving replicas; those in ``leaving`` begin to leave now."""
+    if leaving:
         yield now + SETTLE_S
     for it in replicas:
         if it.phase is ReplicaPhase.LEAVING and it.leaving_since is not None:

@@ -61,14 +61,14 @@ def why_mode(sign: ServiceSign, by: str, why: str = "") -> str:
     >>> why_mode(ServiceSign.STOP, "ada", "the node goes away"), why_mode(ServiceSign.IDLE, "")
     ('ada stopped it: the node goes away.', 'It received no request for its idle time.')
     """
-    said = {
+    cause = {
         ServiceSign.REQUEST: "A request woke it",
         ServiceSign.IDLE: "It received no request for its idle time",
         ServiceSign.SLEEP: f"{by} put it to sleep",
         ServiceSign.WAKE: f"{by} woke it",
         ServiceSign.STOP: f"{by} stopped it",
     }[sign]
-    text = f"{said}: {why}" if why else said
+    text = f"{cause}: {why}" if why else cause
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
@@ -76,7 +76,7 @@ def condition(
     standing: ServiceStanding,
     now: float,
     *,
-    said: str,
+    mode_reason: str,
     waits: str,
     failed: str,
     problem: str,
@@ -85,15 +85,17 @@ def condition(
     """Return the condition of a service.
 
     Args:
-        said: Why it is in its mode. ``waits``: why its first waiting replica waits.
+        mode_reason: Why it is in its mode. ``waits``: why its first waiting replica waits.
         failed: How its newest failure ended. ``problem``: why a replica could not begin.
         unreached: Why the program may be unreachable; empty if nothing is known.
     """
     plan = standing.plan
     if standing.mode is ServiceMode.STOPPED:
-        return ServiceCondition(ServiceState.STOPPED, f"Stopped: {said} No request wakes it.")
+        return ServiceCondition(
+            ServiceState.STOPPED, f"Stopped: {mode_reason} No request wakes it."
+        )
     if standing.mode is ServiceMode.ASLEEP:
-        text = f"Asleep: {said} The next request wakes it."
+        text = f"Asleep: {mode_reason} The next request wakes it."
         return ServiceCondition(ServiceState.ASLEEP, text)
     phases = Counter(it.phase for it in standing.replicas)
     ready = phases[ReplicaPhase.READY]

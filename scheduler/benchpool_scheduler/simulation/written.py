@@ -73,12 +73,12 @@ def _line(entry: Mapping[str, Any], thing: object) -> str:
     return f"  - {_flow(dict(entry))}{comment}"
 
 
-def _said(entry: Mapping[str, Any], unset: Mapping[str, Any]) -> dict[str, Any]:
+def _without_defaults(entry: Mapping[str, Any], unset: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in entry.items() if k not in unset or v != unset[k]}
 
 
 def _node(node: Node) -> dict[str, Any]:
-    return _said(
+    return _without_defaults(
         {
             "name": str(node.name),
             "gpus": len(node.gpus),
@@ -93,7 +93,7 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _project(project: Project) -> dict[str, Any]:
-    return _said(
+    return _without_defaults(
         {
             "name": str(project.name),
             "parent": project.parent,
@@ -124,7 +124,7 @@ def _bound(bound: Bound) -> dict[str, Any] | None:
 
 def _job(job: JobFacts) -> dict[str, Any]:
     levels = {"required": job.spec.required_level, "preferred": job.spec.preferred_level}
-    return _said(
+    return _without_defaults(
         {
             "name": str(job.id),
             "project": str(job.project),

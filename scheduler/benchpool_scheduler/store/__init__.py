@@ -59,7 +59,7 @@ class Store(Protocol):
 class Held(Protocol):
     """Side of a store that blocks new jobs when it was found lost or damaged."""
 
-    async def go_on(self) -> None:
+    async def release_hold(self) -> None:
         """Allow new jobs again, after an administrator's decision. Errors: OSError."""
 
 

@@ -71,7 +71,7 @@ def put_back(copy: Path, trail: Path) -> PutBack:
             others += 1
         elif there.startswith(data):
             left += 1
-        elif data.startswith(there) and not _goes_on(trail, file.name):
+        elif data.startswith(there) and not _has_later_files(trail, file.name):
             trail.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write(target, data)
             put += 1
@@ -80,7 +80,7 @@ def put_back(copy: Path, trail: Path) -> PutBack:
     return PutBack(put, left, others)
 
 
-def _goes_on(trail: Path, name: str) -> bool:
+def _has_later_files(trail: Path, name: str) -> bool:
     """Return whether a trail has later files, which a missing file cannot precede."""
     return any(it.name > name for it in trail.glob("*.jsonl"))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchpool_scheduler.curves.series import Lines, MetricReport, as_told, remade
+from benchpool_scheduler.curves.series import Lines, MetricReport, as_reports, remade
 from benchpool_scheduler.store import whole_files
 
 FOLDER = "curves"
@@ -38,12 +38,12 @@ class CurveFiles:
 
     def read(self, job: str) -> Lines:
         """Return the lines of a job; empty when there is no file. Errors: OSError."""
-        return remade(_told(self._file(job)))
+        return remade(_read_reports(self._file(job)))
 
-    def append(self, job: str, told: Sequence[MetricReport]) -> int:
+    def append(self, job: str, reports: Sequence[MetricReport]) -> int:
         """Append reports and return the size of the file in bytes. Errors: OSError."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        data = b"".join(_ENCODER.encode(it) + b"\n" for it in told)
+        data = b"".join(_ENCODER.encode(it) + b"\n" for it in reports)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._file(job), flags, 0o600)
         try:
@@ -57,7 +57,7 @@ class CurveFiles:
 
     def rewrite(self, job: str, lines: Lines) -> int:
         """Rewrite a file with the folded lines and return its size in bytes. Errors: OSError."""
-        data = b"".join(_ENCODER.encode(it) + b"\n" for it in as_told(lines))
+        data = b"".join(_ENCODER.encode(it) + b"\n" for it in as_reports(lines))
         whole_files.write(self._file(job), data)
         return len(data)
 
@@ -98,7 +98,7 @@ def put_back(copy: Path, curves: Path) -> int:
     return len(missing)
 
 
-def _told(file: Path) -> Iterable[MetricReport]:
+def _read_reports(file: Path) -> Iterable[MetricReport]:
     try:
         data = file.read_bytes()
     except FileNotFoundError:

@@ -109,7 +109,7 @@ class SqliteStore:
         """Write a copy of the database while it is in use. Errors: Unavailable."""
         await self.writer.copy_to(target)
 
-    async def go_on(self) -> None:
+    async def release_hold(self) -> None:
         """Allow new jobs again, after an administrator's decision."""
         await asyncio.to_thread(hold.release, self._path)
 

@@ -15,8 +15,8 @@ import msgspec
 from benchpool_scheduler.store import whole_files
 
 SUBSCRIPTIONS = "notifications.json"
-TOLD = "notifications-told.json"
-FILES = (SUBSCRIPTIONS, TOLD)
+DELIVERY_LOG = "notifications-told.json"
+FILES = (SUBSCRIPTIONS, DELIVERY_LOG)
 """Names of the files, in a backup too."""
 SITE = "notifications.yaml"
 """Name in a backup of the administrators' notification settings."""
@@ -38,8 +38,8 @@ def put_back(copy: Path, folder: Path) -> int:
     if missing:
         all_ = list({**missing, **there}.values())
         whole_files.write(folder / SUBSCRIPTIONS, msgspec.json.encode(all_))
-    if (copy / TOLD).is_file() and not (folder / TOLD).exists():
-        whole_files.write(folder / TOLD, (copy / TOLD).read_bytes())
+    if (copy / DELIVERY_LOG).is_file() and not (folder / DELIVERY_LOG).exists():
+        whole_files.write(folder / DELIVERY_LOG, (copy / DELIVERY_LOG).read_bytes())
     return len(missing)
 
 

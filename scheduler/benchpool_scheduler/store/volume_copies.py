@@ -183,7 +183,7 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
         known = configuration_versions.FOLDER
         versions = configuration_versions.copy_into(copy / known, own / known)
         requests = access_requests.put_back(copy / access_requests.FILE, own / access_requests.FILE)
-        told = subscription_files.put_back(copy, own)
+        subscriptions = subscription_files.put_back(copy, own)
         if (copy / IN_FORCE).is_file() and not (own / IN_FORCE).exists():
             _put_whole(copy / IN_FORCE, own / IN_FORCE)
     except OSError as failed:
@@ -193,7 +193,7 @@ def restore_pool(volume: Path, copy: Path) -> list[str]:
         f"the audit trail, {count(past, 'file')} of past jobs, curves of {count(curves, 'job')}, "
         f"{count(sweeps, 'sweep')}, {count(schedules, 'schedule')}, {count(services, 'service')}, "
         f"{count(versions, 'version')} of the configuration, {count(requests, 'access request')}, "
-        f"notification settings of {count(told, 'user')}. Existing files stay.",
+        f"notification settings of {count(subscriptions, 'user')}. Existing files stay.",
         *(
             [
                 f"{count(trail.others, 'file')} of the copy's audit trail do not match the trail "

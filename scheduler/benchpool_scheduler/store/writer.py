@@ -129,11 +129,11 @@ class Writer:
             # After any error, pending commits are answered and nothing is written any more. A
             # closed loop has no pending commits.
             if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._tell_end, error)
+                self._loop.call_soon_threadsafe(self._report_end, error)
         finally:
             connection.close()
 
-    def _tell_end(self, error: BaseException) -> None:
+    def _report_end(self, error: BaseException) -> None:
         """Fail all pending requests and report the end of the thread; runs in the loop."""
         why = str(error) if isinstance(error, Unavailable | sqlite3.Error) else repr(error)
         self._ended = Unavailable(
@@ -246,10 +246,10 @@ class Writer:
 
     def public(self, error: Exception) -> Exception:
         """Return the public form of an error; report a damaged file, which is not written again."""
-        told = _public(error, self._path)
-        if isinstance(told, Unavailable) and told.code == "store-damaged" and self._lost:
-            self._lost(told.message)
-        return told
+        shown = _public(error, self._path)
+        if isinstance(shown, Unavailable) and shown.code == "store-damaged" and self._lost:
+            self._lost(shown.message)
+        return shown
 
     def _commit(
         self, connection: sqlite3.Connection, group: list[_Request]
@@ -344,13 +344,13 @@ def _public(error: Exception, path: Path) -> Exception:
             code="store-full",
         )
     if code in DAMAGED:
-        told = Unavailable(
+        damage = Unavailable(
             f"The database {path} is damaged ({error}). The scheduler restarts and recovers the "
             "readable rows.",
             code="store-damaged",
         )
-        told.__cause__ = error
-        return told
+        damage.__cause__ = error
+        return damage
     return Unavailable(
         f"The database {path} cannot be used ({error}). Check the disk and its permissions.",
         code="store-failed",

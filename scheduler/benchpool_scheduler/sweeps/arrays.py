@@ -47,7 +47,7 @@ def variables(array: str, plan: SweepPlan, values: Mapping[str, Scalar]) -> dict
     ['4', '8', '2']
     """
     tasks = tasks_of(plan)
-    told = {
+    facts = {
         "JOB_ID": array,
         "TASK_ID": values[TASK],
         "TASK_COUNT": len(tasks),
@@ -55,7 +55,7 @@ def variables(array: str, plan: SweepPlan, values: Mapping[str, Scalar]) -> dict
         "TASK_MAX": max(tasks),
         "TASK_STEP": _step(tasks),
     }
-    return {f"{prefix}_{name}": str(value) for prefix in PREFIXES for name, value in told.items()}
+    return {f"{prefix}_{name}": str(value) for prefix in PREFIXES for name, value in facts.items()}
 
 
 def _step(tasks: Sequence[int]) -> int:

@@ -66,8 +66,8 @@ def ranked(trials: Iterable[SweepTrial], goal: SweepGoal) -> list[SweepTrial]:
     Trials that were stopped early count with their last value, behind the trials that continued.
     """
     sign = 1 if goal is SweepGoal.MINIMIZE else -1
-    told = [(trial, value) for trial in trials if (value := trial.value) is not None]
-    told.sort(
+    scored = [(trial, value) for trial in trials if (value := trial.value) is not None]
+    scored.sort(
         key=lambda row: (row[0].state is TrialState.STOPPED_EARLY, sign * row[1], row[0].number)
     )
-    return [trial for trial, _ in told]
+    return [trial for trial, _ in scored]

@@ -109,8 +109,8 @@ def forecast(
     """
     many = count(trials, "task" if array else "trial")
     if cost is None:
-        say = "--trial-hours, or “A trial takes” in the dialog, to see the cost"
-        return f"{many}. How long one takes is not known; set {say}."
+        options = "--trial-hours, or “A trial takes” in the dialog, to see the cost"
+        return f"{many}. How long one takes is not known; set {options}."
     took = duration(cost.hours * 3600)
     whose = "" if quota is None else f", limited by your quota of {count(quota, 'GPU')}"
     return (

@@ -14,7 +14,7 @@ from benchpool_scheduler.telemetry.sampler import NO_SAMPLING as NO_SAMPLING
 from benchpool_scheduler.telemetry.sampler import GpuSampler as GpuSampler
 from benchpool_scheduler.telemetry.sampler import NoSampler as NoSampler
 from benchpool_scheduler.telemetry.sampler import Sampling as Sampling
-from benchpool_scheduler.telemetry.samples import NOBODY as NOBODY
+from benchpool_scheduler.telemetry.samples import NO_HOLDER as NO_HOLDER
 from benchpool_scheduler.telemetry.samples import GpuSample as GpuSample
 from benchpool_scheduler.telemetry.samples import HeldSample as HeldSample
 from benchpool_scheduler.telemetry.samples import HeldWorkerSample as HeldWorkerSample

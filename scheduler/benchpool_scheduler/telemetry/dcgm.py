@@ -152,22 +152,22 @@ class DcgmSampler:
         if known is None:
             return None
         span_s = min(read - known[0], MOST_SPAN_S)
-        told, before = gpu.values, known[1].values
-        used, rest = told.get("DEV_FB_USED"), told.get("DEV_FB_FREE")
-        kept = told.get("DEV_FB_RESERVED", 0.0)
+        values, before = gpu.values, known[1].values
+        used, rest = values.get("DEV_FB_USED"), values.get("DEV_FB_FREE")
+        kept = values.get("DEV_FB_RESERVED", 0.0)
         total = None if used is None or rest is None else used + rest + kept
         return GpuSample(
             at=min(read, now),
             span_s=span_s,
             gpu=slot,
-            activity=_share(told.get("PROF_GR_ENGINE_ACTIVE"), told.get("DEV_GPU_UTIL")),
-            sm_activity=_share(told.get("PROF_SM_ACTIVE"), None),
+            activity=_share(values.get("PROF_GR_ENGINE_ACTIVE"), values.get("DEV_GPU_UTIL")),
+            sm_activity=_share(values.get("PROF_SM_ACTIVE"), None),
             memory_used_gib=None if used is None else used / MIB_IN_GIB,
             memory_total_gib=None if total is None else total / MIB_IN_GIB,
-            power_w=told.get("DEV_POWER_USAGE"),
-            energy_j=_energy(before, told, span_s),
-            temperature_c=told.get("DEV_GPU_TEMP"),
-            xid=_new_xid(before.get("DEV_XID_ERRORS"), told.get("DEV_XID_ERRORS")),
+            power_w=values.get("DEV_POWER_USAGE"),
+            energy_j=_energy(before, values, span_s),
+            temperature_c=values.get("DEV_GPU_TEMP"),
+            xid=_new_xid(before.get("DEV_XID_ERRORS"), values.get("DEV_XID_ERRORS")),
         )
 
 

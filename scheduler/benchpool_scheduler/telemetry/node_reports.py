@@ -91,7 +91,7 @@ class NodeReports:
         self._lock = threading.Lock()
         self._gpus: list[_Look] = []
         self._uses: list[_Look] = []
-        self._heard: dict[str, tuple[float, int, str]] = {}
+        self._received: dict[str, tuple[float, int, str]] = {}
         self._began: float | None = None
         self.problem: str | None = None
 
@@ -101,14 +101,14 @@ class NodeReports:
         Args:
             now: Time of the report, seconds since the epoch by the service's clock.
         """
-        known = self._heard.get(node)
+        known = self._received.get(node)
         if known is not None and known[1] == report.look:
             return
         there = frozenset(report.pods)
         pods = [it for it in self._pods() if it.node == node and (not there or it.uid in there)]
         look = _Look(node, now, report, tuple(pods))
         with self._lock:
-            self._heard[node] = (now, report.look, report.problem)
+            self._received[node] = (now, report.look, report.problem)
             self._gpus = _bounded(self._gpus, look)
             self._uses = _bounded(self._uses, look)
 
@@ -148,11 +148,11 @@ class NodeReports:
         patience_s = max(PATIENCE_S, LASTING_TICKS * self.every_s)
         began = now if self._began is None else self._began
         with self._lock:
-            heard = dict(self._heard)
+            received = dict(self._received)
         silent = [
             node
             for node in nodes
-            if now - (heard[node][0] if node in heard else began) > patience_s
+            if now - (received[node][0] if node in received else began) > patience_s
         ]
         if silent:
             return (
@@ -160,8 +160,12 @@ class NodeReports:
                 f"report for more than {patience_s:.0f} s. Check that its pod runs: `kubectl get "
                 "pods -A -l app.kubernetes.io/component=node-agent -o wide`."
             )
-        told = [(node, heard[node][2]) for node in nodes if node in heard and heard[node][2]]
-        return f"On {_listed([node for node, _ in told])}: {told[0][1]}" if told else None
+        problems = [
+            (node, received[node][2]) for node in nodes if node in received and received[node][2]
+        ]
+        return (
+            f"On {_listed([node for node, _ in problems])}: {problems[0][1]}" if problems else None
+        )
 
 
 def _bounded(looks: Sequence[_Look], new: _Look) -> list[_Look]:

@@ -51,11 +51,11 @@ class Utilisation:
 
     def read(self) -> float | None:
         """Return the share of time since the last call in which a kernel ran; None if unknown."""
-        told = self._ask(
+        answer = self._ask(
             pynvml.nvmlDeviceGetSamples, pynvml.NVML_GPU_UTILIZATION_SAMPLES, self._seen
         )
-        if told is not None:
-            _, samples = told
+        if answer is not None:
+            _, samples = answer
             pairs = [(int(it.timeStamp), float(it.sampleValue.uiVal)) for it in samples]
             self._seen, activity = mean_since(self._seen, pairs)
             if activity is not None:

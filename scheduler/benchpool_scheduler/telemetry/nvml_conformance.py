@@ -203,8 +203,10 @@ def _assumptions(
 def _every(
     what: str, answers: Sequence[Mapping[str, Answer]], test: Callable[..., bool | None]
 ) -> Assumption:
-    told = [it for it in map(test, answers) if it is not None]
-    return Assumption(what, all(told) if told else None, f"{len(told)} of {len(answers)} reported")
+    results = [it for it in map(test, answers) if it is not None]
+    return Assumption(
+        what, all(results) if results else None, f"{len(results)} of {len(answers)} reported"
+    )
 
 
 def _v2(it: Mapping[str, Answer]) -> bool | None:
@@ -218,11 +220,11 @@ def _fits(it: Mapping[str, Answer]) -> bool | None:
 
 
 def _rising(it: Mapping[str, Answer]) -> bool | None:
-    told = it["samples"].get("answer")
-    if not told:
+    samples = it["samples"].get("answer")
+    if not samples:
         return None
-    times = [at for at, _ in told]
-    return times == sorted(times) and all(0 <= percent <= 100 for _, percent in told)
+    times = [at for at, _ in samples]
+    return times == sorted(times) and all(0 <= percent <= 100 for _, percent in samples)
 
 
 def _in_bounds(it: GpuSample) -> bool:
@@ -234,8 +236,8 @@ def _in_bounds(it: GpuSample) -> bool:
 
 
 def _alone(samples: Mapping[str, GpuSample], slices: Sequence[str]) -> bool | None:
-    told = [samples[uuid] for uuid in slices if uuid in samples]
-    return all(it.power_w is None and it.energy_j is None for it in told) if told else None
+    present = [samples[uuid] for uuid in slices if uuid in samples]
+    return all(it.power_w is None and it.energy_j is None for it in present) if present else None
 
 
 def as_json(found: Conformance) -> str:

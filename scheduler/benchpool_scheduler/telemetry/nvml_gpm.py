@@ -70,15 +70,15 @@ class GpmReader:
     def _is_supported(self) -> bool:
         place = self._place
         if place is None:
-            told = self._ask(pynvml.nvmlGpmQueryDeviceSupport)
+            support = self._ask(pynvml.nvmlGpmQueryDeviceSupport)
         elif not place.alone:
             return False  # the values are those of several slices together
         else:
             try:
-                told = pynvml.nvmlGpmQueryDeviceSupport(place.parent)
+                support = pynvml.nvmlGpmQueryDeviceSupport(place.parent)
             except pynvml.NVMLError:
                 return False
-        return bool(told is not None and told.isSupportedDevice)
+        return bool(support is not None and support.isSupportedDevice)
 
     def _sample(self) -> Any:
         try:

@@ -74,5 +74,5 @@ def _server_gpus(environ: Path) -> frozenset[str]:
         return frozenset()  # ended, or not readable
     if not any(it.startswith(SERVER_MARK) for it in variables):
         return frozenset()
-    told = next((it for it in variables if it.startswith(DEVICES)), b"")
-    return frozenset(it for it in os.fsdecode(told[len(DEVICES) :]).split(",") if it)
+    devices = next((it for it in variables if it.startswith(DEVICES)), b"")
+    return frozenset(it for it in os.fsdecode(devices[len(DEVICES) :]).split(",") if it)

@@ -20,7 +20,7 @@ from benchpool_scheduler.telemetry.rollup import (
     Sums,
     rolled,
 )
-from benchpool_scheduler.telemetry.samples import NOBODY, GpuSample, HeldSample, Holder
+from benchpool_scheduler.telemetry.samples import NO_HOLDER, GpuSample, HeldSample, Holder
 
 LONGEST_S = 3600.0
 """Maximum length of a sample in seconds; it limits the number of rows to scan."""
@@ -41,7 +41,7 @@ class ActivityBucket:
         sm_covered_s: Seconds in which the multiprocessors were measured; ``sm_active_s``: the same,
             weighted by their share in use.
         throttled_s: Seconds with a reduced clock. ``xids``: number of driver errors.
-        holder: Its holder in buckets by holder, else ``NOBODY``.
+        holder: Its holder in buckets by holder, else ``NO_HOLDER``.
     """
 
     gpu: str
@@ -59,7 +59,7 @@ class ActivityBucket:
     temperature_max_c: float | None = None
     throttled_s: float = 0.0
     xids: int = 0
-    holder: Holder = NOBODY
+    holder: Holder = NO_HOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _from_sums(
     who = _holders(connection, {row["holder"] for row in rows}) if by_holder else {}
     for row in rows:
         name, simulated = numbers[row["gpu"]]
-        holder = who.get(row["holder"], NOBODY) if by_holder else NOBODY
+        holder = who.get(row["holder"], NO_HOLDER) if by_holder else NO_HOLDER
         yield (
             Bucket(name, simulated, holder, row["at"]),
             Sums(**{name: row[name] for name in schema.SUMS}),
@@ -274,7 +274,7 @@ def raw(
     rows = connection.execute(query).mappings().all()
     who = _holders(connection, {row["holder"] for row in rows})
     return [
-        HeldSample(_sample(row, *numbers[row["gpu"]]), who.get(row["holder"], NOBODY))
+        HeldSample(_sample(row, *numbers[row["gpu"]]), who.get(row["holder"], NO_HOLDER))
         for row in rows
     ]
 
@@ -302,7 +302,7 @@ def _sample(row: sa.RowMapping, gpu: str, simulated: bool) -> GpuSample:
 def _without_holder(found: _Found) -> _Found:
     merged: dict[Bucket, Sums] = {}
     for key, sums in found:
-        bare = key._replace(holder=NOBODY)
+        bare = key._replace(holder=NO_HOLDER)
         merged[bare] = merged[bare] + sums if bare in merged else sums
     return iter(merged.items())
 

@@ -101,7 +101,7 @@ class Holder:
     project: str | None = None
 
 
-NOBODY = Holder()
+NO_HOLDER = Holder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class HeldSample:
     """Sample of a GPU, with its holder at the end of the span."""
 
     sample: GpuSample
-    holder: Holder = NOBODY
+    holder: Holder = NO_HOLDER
 
 
 @dataclass(frozen=True, slots=True)

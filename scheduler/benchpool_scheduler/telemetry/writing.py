@@ -191,10 +191,10 @@ def prune(connection: Connection, now: float) -> None:
     for table in (schema.held, schema.worker_total):
         gone += connection.execute(table.delete().where(table.c.last_ms < old_held)).rowcount
     if gone:
-        holder, nobody = schema.holders.c, sa.and_(*(it.is_(None) for it in _names()))
+        holder, unnamed = schema.holders.c, sa.and_(*(it.is_(None) for it in _names()))
         kept = [sa.select(table.c.holder) for table in (schema.held, schema.worker_total)]
         unused = [holder.id.not_in(it) for it in kept]
-        connection.execute(schema.holders.delete().where(sa.not_(nobody), *unused))
+        connection.execute(schema.holders.delete().where(sa.not_(unnamed), *unused))
 
 
 # ---------------------------------------------------------------------------- rows

@@ -138,7 +138,7 @@ def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
     job = detail.job
     waited = None if job.started is None else (job.started - job.submitted).total_seconds()
     progress = job.progress
-    said = "" if progress is None else progress.text or ""
+    text = "" if progress is None else progress.text or ""
     done = (
         "" if progress is None or progress.fraction is None else phrases.percent(progress.fraction)
     )
@@ -150,7 +150,7 @@ def _outcome(detail: JobDetail, now: datetime) -> dict[str, str]:
         "Ran": run_time(detail.attempts, now) or "–",
         "Attempts": str(job.attempt),
         "Pauses": str(len(detail.pauses)),
-        "Last progress": " ".join(part for part in (done, said) if part) or "–",
+        "Last progress": " ".join(part for part in (done, text) if part) or "–",
     }
 
 

@@ -88,7 +88,7 @@ def racks(pool: Pool) -> dict[str, str]:
     levels = seen.configuration.topology
     return {
         node.name: " · ".join(node.labels[it.label] for it in levels if it.label in node.labels)
-        for node in seen.inventory.told
+        for node in seen.inventory.reported
     }
 
 

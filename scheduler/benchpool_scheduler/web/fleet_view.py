@@ -294,7 +294,7 @@ def _cell(cell: GpuCell, letters: Mapping[str, str]) -> CellView:
         return CellView("not-recorded", "", "not recorded")
     if who.occupation in UNHELD:
         style, words = UNHELD[who.occupation]
-        return CellView(style, SIGNS.get(style, letters.get(who.user, "")), _said(who, words))
+        return CellView(style, SIGNS.get(style, letters.get(who.user, "")), _label(who, words))
     bench = who.occupation is GpuUseKind.BENCH
     if cell.activity is None:
         style, words = "not-measured", "not measured"
@@ -303,10 +303,10 @@ def _cell(cell: GpuCell, letters: Mapping[str, str]) -> CellView:
     else:
         style = f"active-{1 + sum(cell.activity > level for level in LEVELS)}"
         words = f"{phrases.percent(cell.activity)} active"
-    return CellView(style, letters.get(who.user, ""), _said(who, words))
+    return CellView(style, letters.get(who.user, ""), _label(who, words))
 
 
-def _said(who: GpuHolder, words: str) -> str:
+def _label(who: GpuHolder, words: str) -> str:
     kind = {GpuUseKind.BENCH: "bench", GpuUseKind.TRAINING: "training"}.get(who.occupation, "")
     owner = " ".join(part for part in (who.user, kind) if part)
     return f"{owner}: {words}" if owner else words

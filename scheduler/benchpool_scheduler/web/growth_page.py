@@ -80,10 +80,10 @@ class GrowthHandler(PageHandler):
 
 def figures(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
     """Return the figures of all jobs in both pools, in words."""
-    told = zip(_told(history.before), _told(history.after), strict=True)
+    pairs = zip(_named_values(history.before), _named_values(history.after), strict=True)
     return [
         GrowthRow(name, before, after, history.why.get(key, ""))
-        for (key, name, before), (_, _, after) in told
+        for (key, name, before), (_, _, after) in pairs
     ]
 
 
@@ -100,7 +100,7 @@ def projects(history: WorkloadWhatIf) -> Sequence[GrowthRow]:
     ]
 
 
-def _told(of: ReplayFigures) -> list[tuple[str, str, str]]:
+def _named_values(of: ReplayFigures) -> list[tuple[str, str, str]]:
     """Return key, name and value of each figure."""
     duration = phrases.duration
     return [

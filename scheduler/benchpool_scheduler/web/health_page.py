@@ -104,15 +104,15 @@ def health_lines(
         "GPUs": _gpus(gpus),
     }
     for name, fact in facts.items():
-        told = [text for topic, text in problems.items() if TOPICS.get(topic, "Scheduler") == name]
+        texts = [text for topic, text in problems.items() if TOPICS.get(topic, "Scheduler") == name]
         if name == "GPUs":
-            told = list(_broken(gpus)) or told
+            texts = list(_broken(gpus)) or texts
         if name == "Scheduler" and figures.breaches:
-            told.append(
+            texts.append(
                 f"{count(figures.breaches, 'invariant violation')} since its start. "
                 "Report them to the developers, with the log lines that name them."
             )
-        yield HealthLine(name, fact, tuple(told))
+        yield HealthLine(name, fact, tuple(texts))
 
 
 def _hub(figures: HealthFigures) -> str:

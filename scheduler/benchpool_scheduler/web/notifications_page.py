@@ -50,8 +50,8 @@ class AddressRow:
 
 
 class _NotificationsPage(PageHandler):
-    async def show_settings(self, caller: Caller, *, said: str = "", wrong: str = "") -> None:
-        """Render the page; ``said`` is a success message, ``wrong`` an error message."""
+    async def show_settings(self, caller: Caller, *, message: str = "", wrong: str = "") -> None:
+        """Render the page; ``message`` is a success message, ``wrong`` an error message."""
         found, now = self.site.pool.notifier.settings(caller), self.site.now()
         await self.show(
             "notifications.html",
@@ -68,7 +68,7 @@ class _NotificationsPage(PageHandler):
             waits=(durations.written(found.wait_s), durations.written(found.paused_s)),
             takes=_takes(found),
             least_secret=LEAST_SECRET,
-            said=said,
+            message=message,
             wrong=wrong,
         )
 
@@ -79,7 +79,7 @@ class NotificationsHandler(_NotificationsPage):
     async def get(self) -> None:
         """Show the page."""
         caller = await self.reader()
-        await self.show_settings(caller, said=DONE.get(self.get_query_argument("done", ""), ""))
+        await self.show_settings(caller, message=DONE.get(self.get_query_argument("done", ""), ""))
 
 
 class NotificationActHandler(FormHandler, _NotificationsPage):

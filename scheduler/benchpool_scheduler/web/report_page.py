@@ -84,31 +84,31 @@ class ReportHandler(PageHandler):
         """If requested, return the sufficient number of GPUs, or an error message."""
         caller: Caller | None = self.caller
         days = self.get_query_argument("enough", "").strip()[:16]
-        told: dict[str, EnoughGpus | str | None] = {"enough": None, "enough_wrong": ""}
-        told["enough_days"] = str(ENOUGH_DAYS)
+        values: dict[str, EnoughGpus | str | None] = {"enough": None, "enough_wrong": ""}
+        values["enough_days"] = str(ENOUGH_DAYS)
         if caller is None or not days:
-            return told
+            return values
         try:
             query = decoding.query({"days": [days]}, EnoughQuery)
             found = await self.site.pool.use.enough(caller, query)
         except BenchpoolError as refused:
-            return {**told, "enough_wrong": refused.message}
-        return {**told, "enough": found, "enough_days": days}
+            return {**values, "enough_wrong": refused.message}
+        return {**values, "enough": found, "enough_days": days}
 
     async def _idle(self) -> dict[str, IdleBenches | str | None]:
         """If requested, return the GPUs that idle benches would have freed, or an error message."""
         caller: Caller | None = self.caller
         minutes = self.get_query_argument("idle", "").strip()[:16]
-        told: dict[str, IdleBenches | str | None] = {"idle": None, "idle_wrong": ""}
-        told["idle_minutes"] = str(IDLE_MINUTES)
+        values: dict[str, IdleBenches | str | None] = {"idle": None, "idle_wrong": ""}
+        values["idle_minutes"] = str(IDLE_MINUTES)
         if caller is None or not minutes:
-            return told
+            return values
         try:
             query = decoding.query({"minutes": [minutes]}, IdleBenchesQuery)
             found = await self.site.pool.use.idle_benches(caller, query)
         except BenchpoolError as refused:
-            return {**told, "idle_wrong": refused.message}
-        return {**told, "idle": found, "idle_minutes": minutes}
+            return {**values, "idle_wrong": refused.message}
+        return {**values, "idle": found, "idle_minutes": minutes}
 
     def _months(self) -> list[str]:
         now = self.site.today()

@@ -55,7 +55,7 @@ class RowWords:
 
     rank: str
     name: str
-    nobody: bool
+    unnamed: bool
     held: str
     computing: str
     idle: str
@@ -74,8 +74,8 @@ def classes(row: UseRow) -> Sequence[ClassWords]:
     """Return the classes that have hours, in order; their shares add up."""
     found = {one: hours for one in UseClass if (hours := row.gpu_h.get(one, 0.0)) > 0}
     amounts = list(found.values())
-    told = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
-    return [ClassWords(one.value, TITLES[one], hours, part) for one, hours, part in told]
+    parts = zip(found, phrases.parts_of_gpu_hours(amounts), phrases.shares(amounts), strict=True)
+    return [ClassWords(one.value, TITLES[one], hours, part) for one, hours, part in parts]
 
 
 def whole(row: UseRow) -> Bar:
@@ -92,7 +92,7 @@ def bars(report: UseReport) -> Sequence[Bar]:
     longest = max(row.held_gpu_h for row in rows)
     return [
         Bar(
-            row.name or nobody(report),
+            row.name or unnamed_label(report),
             phrases.gpu_hours(row.held_gpu_h),
             tuple(_segments(row.gpu_h, HELD, longest)),
         )
@@ -100,7 +100,7 @@ def bars(report: UseReport) -> Sequence[Bar]:
     ]
 
 
-def nobody(report: UseReport) -> str:
+def unnamed_label(report: UseReport) -> str:
     """Return the label of the row without a name; only administrators see unheld GPUs."""
     if report.by is not UseBy.PROJECT:
         return "nobody"
@@ -131,8 +131,8 @@ def _row(report: UseReport, row: UseRow) -> RowWords:
     waits = row.waits
     return RowWords(
         rank="–" if row.rank is None else str(row.rank),
-        name=row.name or nobody(report),
-        nobody=row.name is None,
+        name=row.name or unnamed_label(report),
+        unnamed=row.name is None,
         held=phrases.gpu_hours(row.held_gpu_h),
         computing=hours(UseClass.COMPUTING),
         idle=hours(UseClass.IDLE_BENCH, UseClass.IDLE_TRAINING),

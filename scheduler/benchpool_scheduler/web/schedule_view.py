@@ -65,12 +65,12 @@ def rhythm(when: str, cron: str, zone: str) -> str:
     >>> rhythm("Every hour", "0 * * * *", "UTC"), rhythm("*/20 8 * * *", "*/20 8 * * *", "UTC")
     ('Every hour, UTC', 'Cron schedule */20 8 * * *, UTC')
     """
-    said = " ".join(when.split()).lower().removeprefix("every ")
-    day, at, _ = said.partition(" at ")
+    phrase = " ".join(when.split()).lower().removeprefix("every ")
+    day, at, _ = phrase.partition(" at ")
     if at:
         minute, hour, *_rest = cron.split()
         return f"Every {day} at {int(hour):02}:{int(minute):02}, {zone}"
-    return f"Every hour, {zone}" if said == "hour" else f"Cron schedule {cron}, {zone}"
+    return f"Every hour, {zone}" if phrase == "hour" else f"Cron schedule {cron}, {zone}"
 
 
 def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
@@ -81,7 +81,7 @@ def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
 def _mark(time: ScheduledTime) -> TimeMark:
     sign = _UNSENT.get(time.outcome) or _ENDED.get(time.state or "", "·")
     if time.outcome is not ScheduledOutcome.SENT:
-        said = time.outcome.value
+        outcome = time.outcome.value
     else:
-        said = time.state or "sent; the job is no longer kept"
-    return TimeMark(sign, f"{time.at:%a %d %b %H:%M}: {said}", time.job)
+        outcome = time.state or "sent; the job is no longer kept"
+    return TimeMark(sign, f"{time.at:%a %d %b %H:%M}: {outcome}", time.job)

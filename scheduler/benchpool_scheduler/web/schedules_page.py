@@ -42,7 +42,7 @@ class SchedulesHandler(PageHandler):
             self.facts(back="schedules"),
             all=all_,
             cards=[card(one) for one in found],
-            said=DONE.get(self.get_query_argument("did", ""), ""),
+            message=DONE.get(self.get_query_argument("did", ""), ""),
         )
 
 

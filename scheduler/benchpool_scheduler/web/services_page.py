@@ -71,7 +71,7 @@ class ServicesHandler(PageHandler):
             self.facts(back="services"),
             all=all_,
             views=[view(one, now) for one in found],
-            said=SERVICE_ACTS["remove"].done if self.get_query_argument("removed", "") else "",
+            message=SERVICE_ACTS["remove"].done if self.get_query_argument("removed", "") else "",
         )
 
 
@@ -88,7 +88,7 @@ class ServiceHandler(PageHandler):
             self.facts(),
             view=view(found, self.site.now()),
             gpu_use=gpu_use,
-            said="" if act is None else act.done,
+            message="" if act is None else act.done,
             reasons=caller.admin and caller.name != found.user,
         )
 
@@ -106,8 +106,8 @@ class ServiceActHandler(FormHandler):
         body = None
         try:
             if wanted.stops:
-                said = " ".join(self.get_body_argument("reason", "").split())
-                body = decoding.query({"reason": [said]}, ServiceStop)
+                reason = " ".join(self.get_body_argument("reason", "").split())
+                body = decoding.query({"reason": [reason]}, ServiceStop)
                 answer = await wanted.do(pool.services, caller, service, body.reason)
             else:
                 answer = await wanted.do(pool.services, caller, service)

@@ -64,31 +64,33 @@ class ParallelPicture:
 
 def picture(sweep: Sweep) -> ParallelPicture | None:
     """Return the chart of a sweep; None without a metric, or with fewer than two values."""
-    told = [row for row in sweep.trials if row.value is not None and math.isfinite(row.value)]
-    if len(told) < 2 or sweep.plan.metric is None:
+    measured = [row for row in sweep.trials if row.value is not None and math.isfinite(row.value)]
+    if len(measured) < 2 or sweep.plan.metric is None:
         return None
     names = list(sweep.plan.parameters)
     gap = (WIDTH - 2 * SIDE) / len(names)
-    values = [row.value for row in told if row.value is not None]
-    scales = [_scale(sweep.plan.parameters[name], told, name) for name in names]
+    values = [row.value for row in measured if row.value is not None]
+    scales = [_scale(sweep.plan.parameters[name], measured, name) for name in names]
     scales.append(_NumberScale(min(values), max(values), log=False))
     titles = [*names, sweep.plan.metric]
     axes = tuple(
         ParallelAxis(title, SIDE + place * gap, scale.marks())
         for place, (title, scale) in enumerate(zip(titles, scales, strict=True))
     )
-    shown = told[:MOST_LINES]
+    shown = measured[:MOST_LINES]
     lines = tuple(
         TrialLine(
             row.number,
             _points(row, names, scales, axes),
-            _place(rank, len(told)),
+            _place(rank, len(measured)),
             _title(row, sweep.plan),
         )
         for rank, row in enumerate(shown)
     )
     # The best is drawn last, on top.
-    return ParallelPicture(axes, lines[::-1], _words(told, sweep.plan), len(told) - len(shown))
+    return ParallelPicture(
+        axes, lines[::-1], _words(measured, sweep.plan), len(measured) - len(shown)
+    )
 
 
 def figure(value: float | None) -> str:
@@ -184,10 +186,10 @@ def _named(values: Mapping[str, Scalar]) -> str:
     )
 
 
-def _words(told: Sequence[TrialRow], plan: SweepPlan) -> str:
-    best, worst = told[0], told[-1]
+def _words(measured: Sequence[TrialRow], plan: SweepPlan) -> str:
+    best, worst = measured[0], measured[-1]
     return (
         f"The best, trial {best.number}, has {_named(best.parameters)} and {plan.metric} "
-        f"{figure(best.value)}; the worst of {len(told)}, trial {worst.number}, has "
+        f"{figure(best.value)}; the worst of {len(measured)}, trial {worst.number}, has "
         f"{_named(worst.parameters)} and {figure(worst.value)}."
     )

@@ -47,7 +47,7 @@ class LogWriter:
             self._room -= done
             view = view[done:]
 
-    def say(self, sentence: str) -> None:
+    def write_line(self, sentence: str) -> None:
         """Append a line of benchpool's own."""
         self.write(f"benchpool: {sentence}\n".encode())
 

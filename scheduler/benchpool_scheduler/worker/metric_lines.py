@@ -61,11 +61,11 @@ class MetricReader:
         written = progress.signature(self._exchange)
         if self._speaks and written is not None and written != self._progress:
             self._progress = written
-            said = progress.read_progress(self._exchange)
+            reported = progress.read_progress(self._exchange)
             at = written[1] / 1e9
             found += (
                 ReportedValue(name, value, at, None)
-                for name, value in ({} if said is None else said.metrics).items()
+                for name, value in ({} if reported is None else reported.metrics).items()
             )
         return found
 
@@ -116,17 +116,17 @@ def _values(line: bytes) -> Iterator[ReportedValue]:
     if len(line) > LINE:
         return
     try:
-        said = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
         return
-    if isinstance(said, dict) and isinstance(values := said.get("values"), dict):
-        yield from _of_line(said, values)
+    if isinstance(record, dict) and isinstance(values := record.get("values"), dict):
+        yield from _of_line(record, values)
 
 
 def _of_line(
-    said: Mapping[str, object], values: Mapping[object, object]
+    record: Mapping[str, object], values: Mapping[object, object]
 ) -> Iterator[ReportedValue]:
-    at, step = said.get("at"), said.get("step")
+    at, step = record.get("at"), record.get("step")
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < LATEST:
         return
     if step is not None and (isinstance(step, bool) or not isinstance(step, int)):

@@ -85,14 +85,14 @@ def is_locked(folder: Path) -> bool:
 
 
 def spawn(
-    program: Program, folder: Path, told: Mapping[str, object], *, lock: int, errors: int
+    program: Program, folder: Path, config: Mapping[str, object], *, lock: int, errors: int
 ) -> tuple[int, int]:
     """Start a supervisor; return its pid and a pipe that closes when the command runs.
 
     The configuration is passed in an anonymous file, because its environment may contain secrets.
 
     Args:
-        folder: The worker's folder. ``told``: the configuration for its ``SupervisorConfig``.
+        folder: The worker's folder. ``config``: the configuration for its ``SupervisorConfig``.
         lock: Descriptor that the supervisor keeps open; ``errors``: its standard error.
     """
     with contextlib.ExitStack() as opened:
@@ -105,7 +105,7 @@ def spawn(
         kept(writer)
         try:
             config_file = kept(os.memfd_create("config", os.MFD_CLOEXEC))
-            os.write(config_file, json.dumps(told).encode())
+            os.write(config_file, json.dumps(config).encode())
             os.lseek(config_file, 0, os.SEEK_SET)
             null = kept(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
             sources = [config_file, null, errors, lock, writer]

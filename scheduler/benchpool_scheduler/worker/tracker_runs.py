@@ -35,18 +35,18 @@ class ReportedRun(NamedTuple):
 
 def read_runs(exchange: Path) -> tuple[ReportedRun, ...]:
     """Return the runs of the file with valid addresses, the newest last."""
-    told = ((run.get("tracker"), run.get("url")) for run in _runs(str(exchange)))
-    return checked(told)
+    pairs = ((run.get("tracker"), run.get("url")) for run in _runs(str(exchange)))
+    return checked(pairs)
 
 
-def checked(told: Iterable[tuple[object, object]]) -> tuple[ReportedRun, ...]:
+def checked(pairs: Iterable[tuple[object, object]]) -> tuple[ReportedRun, ...]:
     """Return the valid names and addresses: the newest, each address once.
 
     >>> checked([("mlflow", "http://ml:5000/#/experiments/0/runs/1"), ("x", "javascript:alert(1)")])
     (ReportedRun(tracker='mlflow', url='http://ml:5000/#/experiments/0/runs/1'),)
     """
     found: dict[str, ReportedRun] = {}
-    for tracker, url in told:
+    for tracker, url in pairs:
         address = safe_address(url)
         if address and isinstance(tracker, str) and _NAME.fullmatch(tracker):
             found.pop(address, None)

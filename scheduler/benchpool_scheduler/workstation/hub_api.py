@@ -207,7 +207,7 @@ def _start_of(answer: httpx.Response) -> str | None:
     if START_HEADER in answer.headers:
         return answer.headers[START_HEADER]
     try:
-        said = answer.json()
+        body = answer.json()
     except ValueError:
         return None
-    return said.get("start") if isinstance(said, dict) else None
+    return body.get("start") if isinstance(body, dict) else None

@@ -33,7 +33,7 @@ STEADY_S = 60.0
 T = TypeVar("T")
 
 LOOK_S = 0.5
-SAY_S = 2.0
+REPORT_S = 2.0
 
 
 class HubKeeper:
@@ -64,15 +64,15 @@ class HubKeeper:
 
         Errors: InvalidInput, Unavailable with the cause as a sentence.
         """
-        telling = asyncio.create_task(self._tell_progress())
+        reporting = asyncio.create_task(self._report_progress())
         try:
             await self._start_once(first=True)
         finally:
-            telling.cancel()
+            reporting.cancel()
 
     async def keep(self) -> None:
         """Restart it whenever it ends, until ``stop`` is set."""
-        watching = asyncio.create_task(self._tell_scheduler())
+        watching = asyncio.create_task(self._report_scheduler())
         try:
             while True:
                 began = time.monotonic()
@@ -205,16 +205,16 @@ class HubKeeper:
 
     # ------------------------------------------------------------------ reports
 
-    async def _tell_progress(self) -> None:
-        said = ""
+    async def _report_progress(self) -> None:
+        reported = ""
         while True:
-            await asyncio.sleep(SAY_S)
+            await asyncio.sleep(REPORT_S)
             now = start_status.read(self._state)
-            if now is not None and now.failed is None and now.sentence != said:
-                said = now.sentence
-                self._screen.note(said.rstrip("."))
+            if now is not None and now.failed is None and now.sentence != reported:
+                reported = now.sentence
+                self._screen.note(reported.rstrip("."))
 
-    async def _tell_scheduler(self) -> None:
+    async def _report_scheduler(self) -> None:
         """Report restarts and failed starts of the scheduler."""
         before = start_status.read(self._state)
         while True:
@@ -222,10 +222,10 @@ class HubKeeper:
             now = start_status.read(self._state)
             if now is None or now == before:
                 continue
-            self._tell_change(before, now)
+            self._report_change(before, now)
             before = now
 
-    def _tell_change(self, before: StartStatus | None, now: StartStatus) -> None:
+    def _report_change(self, before: StartStatus | None, now: StartStatus) -> None:
         if now.failed is not None and (before is None or before.failed != now.failed):
             self._screen.event("scheduler-failed", now.failed)
         elif now.ready and (before is None or not before.ready or before.pid != now.pid):

@@ -34,11 +34,11 @@ def finding(facts: MachineFacts, done: Trial | None) -> Finding:
     """Return the finding for a machine's facts; a machine without parking is not degraded."""
     gates = gates_of_machine(facts)
     shut = closed(gates)
-    said = "; ".join(f"{gate.name}: {gate.text}" for gate in shut or gates)
+    details = "; ".join(f"{gate.name}: {gate.text}" for gate in shut or gates)
     if shut:
-        return Finding("Parking", "ok", f"Idle kernels cannot be parked here: {said}.")
+        return Finding("Parking", "ok", f"Idle kernels cannot be parked here: {details}.")
     times = f"{done.park_s:.1f} s to host memory, {done.back_s:.1f} s back" if done else ""
-    return Finding("Parking", "ok", f"A trial succeeded ({times}); experimental. {said}.")
+    return Finding("Parking", "ok", f"A trial succeeded ({times}); experimental. {details}.")
 
 
 def attempt(state: Path, driver: CheckpointDriver, gpus: GpuFacts) -> Finding:
@@ -46,8 +46,8 @@ def attempt(state: Path, driver: CheckpointDriver, gpus: GpuFacts) -> Finding:
     facts = _facts(driver, gpus, None)
     shut = [gate for gate in closed(gates_of_machine(facts)) if gate.name != TRIAL]
     if shut:
-        said = "; ".join(f"{gate.name}: {gate.text}" for gate in shut)
-        return Finding("Parking", "degraded", f"Not tried: {said}.", REMEDY)
+        details = "; ".join(f"{gate.name}: {gate.text}" for gate in shut)
+        return Finding("Parking", "degraded", f"Not tried: {details}.", REMEDY)
     try:
         done = trial.run(driver, gpus, facts)
         state.mkdir(parents=True, exist_ok=True)

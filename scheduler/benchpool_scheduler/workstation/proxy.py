@@ -84,9 +84,9 @@ def find(environ: Mapping[str, str]) -> Proxy | None:
 
 def npm_folders(environ: Mapping[str, str]) -> list[Path]:
     """Return the npm folders that may have the proxy, best first."""
-    said = environ.get("BENCHPOOL_NODE_HOME")
+    home = environ.get("BENCHPOOL_NODE_HOME")
     project = [_PROJECT / ".node"] if (_PROJECT / "pyproject.toml").is_file() else []
-    return [*([Path(said)] if said else []), *project, install_folder()]
+    return [*([Path(home)] if home else []), *project, install_folder()]
 
 
 def install_folder() -> Path:
@@ -149,14 +149,14 @@ def install(environ: Mapping[str, str]) -> Proxy:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
         )
-        said = (done.stderr or done.stdout).strip().splitlines()
+        output = (done.stderr or done.stdout).strip().splitlines()
     except OSError as failed:
-        said = [f"{failed.filename}: {failed.strerror}"]
+        output = [f"{failed.filename}: {failed.strerror}"]
     except subprocess.TimeoutExpired:
-        said = [f"npm took longer than {INSTALL_TIMEOUT_S} s"]
+        output = [f"npm took longer than {INSTALL_TIMEOUT_S} s"]
     found = find({**environ, "BENCHPOOL_PROXY": ""})
     if found is None:
-        cause = said[-1][:200] if said else "npm printed nothing"
+        cause = output[-1][:200] if output else "npm printed nothing"
         raise Unavailable(
             f"npm could not install {wanted} into {folder} ({cause}). Install it by hand with "
             f"`npm install -g --ignore-scripts {wanted}` and start again.",

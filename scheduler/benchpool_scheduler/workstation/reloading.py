@@ -22,7 +22,7 @@ from benchpool_scheduler.workstation.startup_screen import StartupScreen
 log = logging.getLogger(__name__)
 
 DONE, REFUSED = "configuration", "configuration-refused"
-TOLD, NOT_TOLD = "notifications", "notifications-refused"
+NOTIFICATIONS, NOTIFICATIONS_REFUSED = "notifications", "notifications-refused"
 
 MOST_TRIES = 5
 """Maximum number of reads of a file that is saved while it is read."""
@@ -58,7 +58,7 @@ class Reloading:
     async def _reload(self) -> None:
         async with self._one:
             await self._try(REFUSED, self._configuration, self._file)
-            await self._try(NOT_TOLD, self._notifications, Path("notifications.yaml"))
+            await self._try(NOTIFICATIONS_REFUSED, self._notifications, Path("notifications.yaml"))
 
     async def _try(self, refused: str, read: Callable[[], Awaitable[None]], file: Path) -> None:
         try:
@@ -66,21 +66,21 @@ class Reloading:
         except BenchpoolError as error:
             self._screen.event(refused, error.message, **error.as_json())
         except Exception as fault:
-            told = _told(fault, file)
-            self._screen.event(refused, told.message, **told.as_json())
+            failure = _failure(fault, file)
+            self._screen.event(refused, failure.message, **failure.as_json())
             log.exception("reload of the settings failed")
 
     async def _configuration(self) -> None:
         change = await self._apply()
-        said = "; ".join(change.changes) or "no changes"
-        self._screen.event(DONE, f"Configuration: {said}", changes=change.changes)
+        changes = "; ".join(change.changes) or "no changes"
+        self._screen.event(DONE, f"Configuration: {changes}", changes=change.changes)
 
     async def _notifications(self) -> None:
         async with AsyncClient(await self._credentials()) as client:
             site = await client.reload_notifications()
         if site.changed:
-            said = ", ".join(site.kinds) or "nothing is sent to users"
-            self._screen.event(TOLD, f"Notifications: {said}", kinds=site.kinds)
+            kinds = ", ".join(site.kinds) or "nothing is sent to users"
+            self._screen.event(NOTIFICATIONS, f"Notifications: {kinds}", kinds=site.kinds)
 
     async def _apply(self) -> ConfigurationChange:
         for _ in range(MOST_TRIES - 1):
@@ -122,7 +122,7 @@ def _without_token(file: Path, why: str) -> BenchpoolError:
     )
 
 
-def _told(fault: Exception, file: Path) -> BenchpoolError:
+def _failure(fault: Exception, file: Path) -> BenchpoolError:
     return ServerFault(
         f"Internal error of benchpool ({type(fault).__name__}: {fault}). It is unknown whether "
         f"{file} is in force now. `benchpool config log` shows the configuration in force, "

@@ -113,7 +113,9 @@ def restore(state: Path, copy: str) -> list[str]:
         versions = configuration_versions.FOLDER
         done += _put_versions(source / versions, scheduler / versions)
         done += _put_contents(source, folder.path)
-        done += _put_wishes(source / access_requests.FILE, scheduler / access_requests.FILE)
+        done += _put_access_requests(
+            source / access_requests.FILE, scheduler / access_requests.FILE
+        )
         done += _put_subscriptions(source, scheduler)
         done += _put_site(source, folder.path / subscription_files.SITE)
         return done + tokens + _orphans(folder.path)
@@ -244,19 +246,19 @@ def _put(source: Path, target: Path, stamp: str) -> str:
 def _put_trail(copy: Path, trail: Path) -> list[str]:
     """Restore missing audit records; report the result if the copy has any."""
     found = audit_copies.put_back(copy, trail)
-    said: list[str] = []
+    lines: list[str] = []
     if found.put:
-        said.append(f"{count(found.put, 'file')} of the audit trail restored to {trail}.")
+        lines.append(f"{count(found.put, 'file')} of the audit trail restored to {trail}.")
     elif found.left and not found.others:
-        said.append(
+        lines.append(
             f"The audit trail in {trail} already contains all records of the copy, and stays."
         )
     if found.others:
-        said.append(
+        lines.append(
             f"{count(found.others, 'file')} of the copy's audit trail {is_are(found.others)} not "
             f"the beginning of the trail in {trail}, which stays. Keep the copy."
         )
-    return said
+    return lines
 
 
 def _put_past(copy: Path, past: Path) -> list[str]:
@@ -299,13 +301,13 @@ def _put_contents(copy: Path, state: Path) -> list[str]:
     """Restore missing code of jobs and report it."""
     objects = state / content_copies.FOLDER
     found = content_copies.put_back(copy / content_copies.FOLDER, objects)
-    said = [f"{count(found.put, 'uploaded file')} of jobs restored to {objects}."]
+    lines = [f"{count(found.put, 'uploaded file')} of jobs restored to {objects}."]
     if found.damaged:
-        said.append(
+        lines.append(
             f"{count(found.damaged, 'uploaded file')} of the copy {is_are(found.damaged)} damaged "
             "and left out. Jobs that need a missing file fail with an error."
         )
-    return said if found.put or found.damaged else []
+    return lines if found.put or found.damaged else []
 
 
 def summary(files: Collection[str]) -> str:
@@ -323,22 +325,22 @@ def summary(files: Collection[str]) -> str:
 def _put_versions(copy: Path, versions: Path) -> list[str]:
     """Restore missing versions of the configuration and report it."""
     put = configuration_versions.copy_into(copy, versions)
-    said = f"{count(put, 'version')} of the configuration restored to {versions}."
-    return [said] if put else []
+    line = f"{count(put, 'version')} of the configuration restored to {versions}."
+    return [line] if put else []
 
 
-def _put_wishes(copy: Path, file: Path) -> list[str]:
+def _put_access_requests(copy: Path, file: Path) -> list[str]:
     """Restore missing access requests and report it."""
     put = access_requests.put_back(copy, file)
-    said = f"{count(put, 'request')} to join a project restored to {file}."
-    return [said] if put else []
+    line = f"{count(put, 'request')} to join a project restored to {file}."
+    return [line] if put else []
 
 
 def _put_subscriptions(copy: Path, folder: Path) -> list[str]:
     """Restore notification subscriptions of users without any, and report it."""
     put = subscription_files.put_back(copy, folder)
-    said = f"Notification settings of {count(put, 'user')} restored to {folder}."
-    return [said] if put else []
+    line = f"Notification settings of {count(put, 'user')} restored to {folder}."
+    return [line] if put else []
 
 
 def _put_site(copy: Path, file: Path) -> list[str]:

@@ -36,9 +36,9 @@ async def run(client: AsyncClient, configuration: Configuration, user: str) -> d
         async with asyncio.timeout(TIMEOUT_S):
             state = (await client.wait(job)).state.value
     except TimeoutError:
-        said = (await client.job(job)).job if job else None
-        text = said.reason.text if said and said.reason else f"no end after {TIMEOUT_S:.0f} s"
-        return {"job": job, "state": said.state.value if said else "unknown",
+        latest = (await client.job(job)).job if job else None
+        text = latest.reason.text if latest and latest.reason else f"no end after {TIMEOUT_S:.0f} s"
+        return {"job": job, "state": latest.state.value if latest else "unknown",
                 "seconds": _since(began), "text": text}  # fmt: skip
     except BenchpoolError as error:
         return {"job": job, "state": "refused", "seconds": _since(began), "text": error.message}

@@ -29,23 +29,23 @@ class ServiceManager:
 
     def ready(self, text: str) -> None:
         """Report that all servers answer, with the text for ``systemctl status``."""
-        self._say("READY=1", f"STATUS={text}")
+        self._notify("READY=1", f"STATUS={text}")
 
     def status(self, text: str) -> None:
         """Set the text for ``systemctl status``."""
-        self._say(f"STATUS={text}")
+        self._notify(f"STATUS={text}")
 
     def ending(self) -> None:
         """Report that the process ends as requested."""
-        self._say("STOPPING=1")
+        self._notify("STOPPING=1")
 
     async def stay_alive(self) -> None:
         """Report forever that the loop runs; systemd restarts a process that hangs."""
         while self._address and self._alive_s is not None:
-            self._say("WATCHDOG=1")
+            self._notify("WATCHDOG=1")
             await asyncio.sleep(self._alive_s)
 
-    def _say(self, *facts: str) -> None:
+    def _notify(self, *facts: str) -> None:
         if not self._address:
             return
         with (

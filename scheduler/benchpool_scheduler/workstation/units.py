@@ -114,15 +114,15 @@ def command(options: UpOptions) -> list[str]:
         words += ["--trusted-proxy", proxy]
     for cookie in options.hidden_cookies:
         words += ["--hide-cookie", cookie]
-    for name, said in (("--subdomains", options.subdomains), ("--insecure", options.insecure)):
-        words += [name] if said else []
+    for name, enabled in (("--subdomains", options.subdomains), ("--insecure", options.insecure)):
+        words += [name] if enabled else []
     return words
 
 
 def state(kind: Kind) -> tuple[str, str]:
     """Return systemd's words for the unit: whether it is enabled, and whether it is active."""
     words = ["systemctl", *(["--user"] if kind == "user" else [])]
-    said = []
+    states = []
     for question in ("is-enabled", "is-active"):
         try:
             done = subprocess.run(
@@ -130,8 +130,8 @@ def state(kind: Kind) -> tuple[str, str]:
             )
         except (OSError, subprocess.TimeoutExpired):
             return "unknown", "unknown"
-        said.append(done.stdout.strip() or "unknown")
-    return said[0], said[1]
+        states.append(done.stdout.strip() or "unknown")
+    return states[0], states[1]
 
 
 def version() -> int:

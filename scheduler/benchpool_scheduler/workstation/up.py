@@ -71,7 +71,7 @@ def run(options: UpOptions) -> int:
         screen.error(error)
         return 2 if isinstance(error, InvalidInput) else 1
     except OSError as failed:
-        screen.error(start_faults.told(failed, options.state.expanduser().absolute()))
+        screen.error(start_faults.start_error(failed, options.state.expanduser().absolute()))
         return 1
 
 
@@ -135,7 +135,7 @@ class Workstation:
             if self._stop.is_set():
                 return 0
             token = await keeper.retried(lambda: self._admin_token(numbers))
-            await self._say_ready(at, token, settings, keeper)
+            await self._report_ready(at, token, settings, keeper)
             return await self._watch(at, keeper, numbers)
 
     async def _start(self, keeper: HubKeeper, held: ports.HeldPorts) -> None:
@@ -236,7 +236,7 @@ class Workstation:
         """Return the current administrator's token, which may have been rotated."""
         return self._folder.admin_token.read_text().strip()
 
-    async def _say_ready(
+    async def _report_ready(
         self,
         at: addresses.Addresses,
         token: str,
@@ -299,7 +299,7 @@ class Workstation:
         renewing = asyncio.create_task(admin_token.keep_good(self._hub_url(numbers), self._folder))
         try:
             await keeper.keep()
-            await self._say_goodbye(at)
+            await self._report_stop(at)
             return 0
         finally:
             trimming.cancel()
@@ -311,7 +311,7 @@ class Workstation:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
 
-    async def _say_goodbye(self, at: addresses.Addresses) -> None:
+    async def _report_stop(self, at: addresses.Addresses) -> None:
         """Report the jobs and servers that continue to run."""
         jobs, servers = 0, 0
         with contextlib.suppress(BenchpoolError, TimeoutError, OSError):

@@ -54,8 +54,8 @@ class BenchWatch:
     environ: MutableMapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Callable[[], float] = time.monotonic
     given_back: GivenBack | None = None
-    _told: BenchActivity | None = None
-    _told_at: float = 0.0
+    _reported: BenchActivity | None = None
+    _reported_at: float = 0.0
     _noted: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -69,7 +69,7 @@ class BenchWatch:
             Path(getattr(server_app.contents_manager, "root_dir", None) or "."),
         )
 
-        async def on_kernel(**_told: Any) -> None:
+        async def on_kernel(**_change: Any) -> None:
             watch.kernels.look()
             watch._wake.set()
 
@@ -94,11 +94,11 @@ class BenchWatch:
             self.kernels.look()
             return
         if self.given_back is not None:
-            await self._say_released(self.given_back)
+            await self._report_released(self.given_back)
             return
-        told, since_s = self._told, self.clock() - self._told_at
+        reported, since_s = self._reported, self.clock() - self._reported_at
         now = await self.activity()
-        if reports.is_due(now, told, since_s, self.link.answer):
+        if reports.is_due(now, reported, since_s, self.link.answer):
             await self._report(now)
 
     async def activity(self) -> BenchActivity:
@@ -148,14 +148,14 @@ class BenchWatch:
                 numbers={"programs": len(running.programs)},
             )
         await self.link.release()
-        self._told = None  # the next check asks for the command at once
+        self._reported = None  # the next check asks for the command at once
         self._wake.set()
         return await self.now()
 
     # ------------------------------------------------------------------ commands
 
     async def _report(self, now: BenchActivity) -> None:
-        self._told, self._told_at = now, self.clock()
+        self._reported, self._reported_at = now, self.clock()
         answer = await self.link.report(now)
         if answer is None or answer.command is BenchCommand.NONE:
             return
@@ -163,14 +163,14 @@ class BenchWatch:
             await self._release(answer, now)
         elif not self._noted:
             self._leave_note(answer, stopped=True)
-            self._noted, self._told = True, None
+            self._noted, self._reported = True, None
             self._wake.set()
 
-    async def _release(self, answer: BenchIdleness, told: BenchActivity) -> None:
+    async def _release(self, answer: BenchIdleness, reported: BenchActivity) -> None:
         """Take the GPUs from all kernels and terminals, after a last activity check."""
         await self.terminals.scan()
-        if reports.works_anew(await self.activity(), told):
-            self._told = None  # reported at once; the scheduler decides again
+        if reports.has_new_work(await self.activity(), reported):
+            self._reported = None  # reported at once; the scheduler decides again
             self._wake.set()
             return
         note = self._leave_note(answer, stopped=False)
@@ -188,9 +188,9 @@ class BenchWatch:
             note=note,
             done=False,
         )
-        await self._say_released(self.given_back)
+        await self._report_released(self.given_back)
 
-    async def _say_released(self, given_back: GivenBack) -> None:
+    async def _report_released(self, given_back: GivenBack) -> None:
         if await self.link.released():
             self.given_back = replace(given_back, done=True)
 

@@ -26,19 +26,19 @@ class KernelWatch:
     """Listener to all kernels of a Jupyter server's kernel manager."""
 
     manager: Any
-    _heard: dict[str, tuple[RunningCells, Any]] = field(default_factory=dict)
+    _listeners: dict[str, tuple[RunningCells, Any]] = field(default_factory=dict)
     _gone: int = 0
 
     def look(self) -> KernelActivity:
         """Return the activity of the kernels, and listen to new ones."""
         ids = list(self.manager.list_kernel_ids())
-        for gone in self._heard.keys() - set(ids):
-            cells, stream = self._heard.pop(gone)
+        for gone in self._listeners.keys() - set(ids):
+            cells, stream = self._listeners.pop(gone)
             self._gone += cells.executions
             stream.close()
-        for new in set(ids) - self._heard.keys():
+        for new in set(ids) - self._listeners.keys():
             self._listen(new)
-        ran = self._gone + sum(cells.executions for cells, _ in self._heard.values())
+        ran = self._gone + sum(cells.executions for cells, _ in self._listeners.values())
         return KernelActivity(len(ids), sum(map(self._is_busy, ids)), ran)
 
     def _listen(self, kernel_id: str) -> None:
@@ -49,16 +49,16 @@ class KernelWatch:
 
         def on_message(frames: Sequence[Any]) -> None:
             # Large outputs are not copied: only the parts that are read.
-            cells.hear(_Parts(frames))
+            cells.read(_Parts(frames))
 
         stream.on_recv(on_message, copy=False)
-        self._heard[kernel_id] = (cells, stream)
+        self._listeners[kernel_id] = (cells, stream)
 
     def _is_busy(self, kernel_id: str) -> bool:
-        heard = self._heard.get(kernel_id)
+        listener = self._listeners.get(kernel_id)
         state = getattr(self.manager.get_kernel(kernel_id), "execution_state", None)
         # Jupyter's own state covers the time before this listener started.
-        return state == "busy" or (heard is not None and bool(heard[0].running))
+        return state == "busy" or (listener is not None and bool(listener[0].running))
 
 
 class _Parts(Sequence[bytes]):

@@ -23,22 +23,22 @@ def is_working(activity: BenchActivity) -> bool:
     return activity.busy_kernels > 0 or bool(activity.terminal_programs)
 
 
-def works_anew(now: BenchActivity, told: BenchActivity | None) -> bool:
+def has_new_work(now: BenchActivity, reported: BenchActivity | None) -> bool:
     """Return whether there is work or an execution that was not reported yet."""
-    if told is None:
+    if reported is None:
         return False
-    return now.executions > told.executions or (is_working(now) and not is_working(told))
+    return now.executions > reported.executions or (is_working(now) and not is_working(reported))
 
 
 def is_due(
     now: BenchActivity,
-    told: BenchActivity | None,
+    reported: BenchActivity | None,
     since_s: float,
     answer: BenchIdleness | None,
 ) -> bool:
     """Return whether a report is due.
 
-    ``told`` is the last report, made ``since_s`` seconds ago, and ``answer`` is the answer to it.
+    ``reported`` is the last report, made ``since_s`` seconds ago, and ``answer`` the answer to it.
 
     >>> rests = BenchActivity(kernels=1, busy_kernels=0, executions=4, terminal_programs=0)
     >>> works = BenchActivity(kernels=1, busy_kernels=1, executions=5, terminal_programs=0)
@@ -47,9 +47,9 @@ def is_due(
     >>> is_due(works, rests, 5.0, None), is_due(rests, works, 1.0, None)
     (True, False)
     """
-    if told is None or since_s >= REPORT_S:
+    if reported is None or since_s >= REPORT_S:
         return True
     if since_s < AGAIN_S:
         return False
     climbs = answer is not None and answer.step in CLIMBING
-    return is_working(now) != is_working(told) or (climbs and works_anew(now, told))
+    return is_working(now) != is_working(reported) or (climbs and has_new_work(now, reported))

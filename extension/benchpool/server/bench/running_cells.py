@@ -17,7 +17,7 @@ DELIMITER = b"<IDS|MSG>"
 _HEADER, _PARENT, _CONTENT = 2, 3, 5
 """Positions of a message's parts, counted from the delimiter."""
 
-_ANEW = frozenset({"starting", "restarting"})
+_RESTARTED = frozenset({"starting", "restarting"})
 
 
 @dataclass(slots=True)
@@ -32,14 +32,14 @@ class RunningCells:
     running: set[str] = field(default_factory=set)
     executions: int = 0
 
-    def hear(self, frames: Sequence[bytes]) -> None:
+    def read(self, frames: Sequence[bytes]) -> None:
         """Process one message. Anything but a Jupyter message is ignored.
 
         >>> cells = RunningCells()
         >>> parent = b'{"msg_type": "execute_request", "msg_id": "1"}'
         >>> busy = b'{"execution_state": "busy"}'
-        >>> cells.hear([b"", DELIMITER, b"", b'{"msg_type": "status"}', parent, b"{}", busy])
-        >>> cells.hear([b"", DELIMITER, b"", b'{"msg_type": "execute_input"}', parent, b"{}", b""])
+        >>> cells.read([b"", DELIMITER, b"", b'{"msg_type": "status"}', parent, b"{}", busy])
+        >>> cells.read([b"", DELIMITER, b"", b'{"msg_type": "execute_input"}', parent, b"{}", b""])
         >>> cells.running, cells.executions
         ({'1'}, 1)
         """
@@ -55,7 +55,7 @@ class RunningCells:
             return
 
     def _state(self, parent: dict[str, Any], state: object) -> None:
-        if state in _ANEW:
+        if state in _RESTARTED:
             self.running.clear()
         elif state == "idle":
             self.running.discard(str(parent.get("msg_id")))

@@ -70,10 +70,10 @@ def scan(shells: Sequence[int], server: str, proc: Path = Path("/proc")) -> Term
     found = {*shells, *(pid for shell in shells for pid in _children(proc, shell))}
     mark = f"{OF_A_SERVER}={server}".encode()
     found |= {pid for pid in pids if _is_marked(proc, pid, mark)}
-    told = {pid: stat for pid in sorted(found) if (stat := _stat(proc, pid)) is not None}
-    run = {pid: stat for pid, stat in told.items() if pid not in shells and _is_program(pid, stat)}
+    stats = {pid: stat for pid in sorted(found) if (stat := _stat(proc, pid)) is not None}
+    run = {pid: stat for pid, stat in stats.items() if pid not in shells and _is_program(pid, stat)}
     sessions = {stat.session for stat in run.values()}
-    waiting = (pid for pid, stat in told.items() if pid in shells or _is_shell(pid, stat))
+    waiting = (pid for pid, stat in stats.items() if pid in shells or _is_shell(pid, stat))
     return TerminalScan(
         tuple(TerminalProgram(pid, stat.name) for pid, stat in run.items()),
         tuple(pid for pid in waiting if pid not in sessions),
@@ -92,10 +92,10 @@ def _is_program(pid: int, stat: _Stat) -> bool:
 
 def _children(proc: Path, pid: int) -> Iterator[int]:
     try:
-        told = (proc / str(pid) / "task" / str(pid) / "children").read_text()
+        pids = (proc / str(pid) / "task" / str(pid) / "children").read_text()
     except OSError:
         return
-    yield from map(int, told.split())
+    yield from map(int, pids.split())
 
 
 def _is_marked(proc: Path, pid: int, mark: bytes) -> bool:
@@ -109,9 +109,9 @@ def _is_marked(proc: Path, pid: int, mark: bytes) -> bool:
 def _stat(proc: Path, pid: int) -> _Stat | None:
     """Return name, state and session of a process. The name may contain any characters."""
     try:
-        told = (proc / str(pid) / "stat").read_text(errors="replace")
+        text = (proc / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
-    name, _, rest = told.partition("(")[2].rpartition(")")
+    name, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     return _Stat(name, fields[0], int(fields[3]))

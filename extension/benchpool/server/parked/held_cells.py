@@ -57,7 +57,7 @@ class HoldingConnection(_Connection):  # type: ignore[misc]
         self._held.clear()
         super().disconnect()
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a sentence below the first held cell, replacing the previous one."""
         if self._held:
             _, header = self._held[0]

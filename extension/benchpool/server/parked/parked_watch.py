@@ -33,7 +33,7 @@ class WaitingPage(Protocol):
     def kernel_id(self) -> str:
         """ID of the page's kernel."""
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a sentence below the first held cell."""
 
     def let_go(self) -> None:
@@ -65,7 +65,7 @@ class ParkedWatch:
     silent: bool = False
     _pages: list[WaitingPage] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
-    _said: str = ""
+    _shown: str = ""
 
     @property
     def is_away(self) -> bool:
@@ -85,7 +85,7 @@ class ParkedWatch:
         """Add a waiting page, and request the return of the bench."""
         if page not in self._pages:
             self._pages.append(page)
-            self._said = ""
+            self._shown = ""
         self._news.set()
 
     def let_go(self, page: WaitingPage) -> None:
@@ -121,7 +121,7 @@ class ParkedWatch:
             self.silent = True
             log.info("state of the bench not known: %s", failed)
         if self.bench is not None and self.is_away:
-            self._tell(self.bench.text)
+            self._show(self.bench.text)
         else:
             for page in waiting:
                 self.let_go(page)
@@ -146,11 +146,11 @@ class ParkedWatch:
         for kernel in self.manager.list_kernel_ids():
             yield getattr(self.manager.get_kernel(kernel), "execution_state", None)
 
-    def _tell(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
+    def _show(self, text: str) -> None:
+        if text != self._shown:
+            self._shown = text
             for page in self._pages:
-                page.say(text)
+                page.show(text)
 
     def listen_to_acts(self) -> None:
         """Wrap the kernel actions of the manager, so that they end waiting cells."""

@@ -71,17 +71,17 @@ def never_used(job: FinishedJob) -> NoteAdvice:
 
 def idle_gpus(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with some unused GPUs."""
-    told, spec = job.measured, job.spec
-    idle = told.gpus - told.busy_gpus
-    text = f"{idle} of its {told.gpus} GPUs ran no kernel."
-    if told.busy_gpus_of_worker < spec.gpus:
-        wanted = told.busy_gpus_of_worker
+    measured, spec = job.measured, job.spec
+    idle = measured.gpus - measured.busy_gpus
+    text = f"{idle} of its {measured.gpus} GPUs ran no kernel."
+    if measured.busy_gpus_of_worker < spec.gpus:
+        wanted = measured.busy_gpus_of_worker
         return NoteAdvice(
             text,
             f"Request {phrases.count(wanted, 'GPU')}{_each(job)}, or make the code use all GPUs.",
             _option("gpus", wanted),
         )
-    wanted = told.busy_workers
+    wanted = measured.busy_workers
     return NoteAdvice(
         text,
         f"Request {phrases.count(wanted, 'worker')}, or make the code use all workers.",
@@ -91,8 +91,8 @@ def idle_gpus(job: FinishedJob) -> NoteAdvice:
 
 def lost_to_pauses(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job that lost much work to pauses."""
-    told = job.measured
-    part = phrases.percent(told.lost_s / told.held_s)
+    measured = job.measured
+    part = phrases.percent(measured.lost_s / measured.held_s)
     return NoteAdvice(
         f"Pauses for other jobs cost {part} of its GPU time: unsaved work and restarts.",
         "Save more often. If the job fits the guaranteed quota, you can also exclude it from "
@@ -183,10 +183,10 @@ def stops_between(job: FinishedJob) -> NoteAdvice:
 
 def uneven(job: FinishedJob) -> NoteAdvice:
     """Return the advice for a job with GPUs of different activity."""
-    told = job.measured
+    measured = job.measured
     return NoteAdvice(
-        f"One of its {told.gpus} GPUs was busy {_percent(told.most_activity)} of the time, another "
-        f"{_percent(told.least_activity)}.",
+        f"One of its {measured.gpus} GPUs was busy {_percent(measured.most_activity)} of the time, "
+        f"another {_percent(measured.least_activity)}.",
         "Give each of them an equal part of the data.",
     )
 

@@ -48,33 +48,33 @@ class FinishedJob:
     @property
     def used_cpus(self) -> float | None:
         """Average processor cores used per worker; None if not measured."""
-        told = self.measured
-        enough = told.worker_s > 0 and told.worker_covered_s >= MEASURED * told.worker_s
-        return told.cpu_s / told.worker_covered_s if enough else None
+        measured = self.measured
+        enough = measured.worker_s > 0 and measured.worker_covered_s >= MEASURED * measured.worker_s
+        return measured.cpu_s / measured.worker_covered_s if enough else None
 
     @property
     def read_mb_s(self) -> float | None:
         """Average disk reads per worker, in MB/s."""
-        told = self.measured
-        if told.read_bytes is None or self.used_cpus is None:
+        measured = self.measured
+        if measured.read_bytes is None or self.used_cpus is None:
             return None
-        return told.read_bytes / MB / told.worker_covered_s
+        return measured.read_bytes / MB / measured.worker_covered_s
 
     @property
     def gpu_memory(self) -> float | None:
         """Peak share of its GPU memory in use; None if not measured."""
-        told = self.measured
-        if told.gpu_memory_gib is None or not told.gpu_memory_total_gib:
+        measured = self.measured
+        if measured.gpu_memory_gib is None or not measured.gpu_memory_total_gib:
             return None
-        return told.gpu_memory_gib / told.gpu_memory_total_gib
+        return measured.gpu_memory_gib / measured.gpu_memory_total_gib
 
     @property
     def sm_activity(self) -> float | None:
         """Share of active multiprocessors while a kernel ran; None if not measured."""
-        told = self.measured
-        if not told.active_s or told.sm_covered_s < MEASURED * told.covered_s:
+        measured = self.measured
+        if not measured.active_s or measured.sm_covered_s < MEASURED * measured.covered_s:
             return None
-        return min(told.sm_active_s / told.active_s, 1.0)
+        return min(measured.sm_active_s / measured.active_s, 1.0)
 
     def quiet(self, seconds: float | None) -> float:
         """Return this time as a share of the last attempt."""

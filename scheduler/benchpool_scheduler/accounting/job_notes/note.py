@@ -26,18 +26,18 @@ def note(job: FinishedJob, id_: str) -> JobUsage:
     Args:
         id_: The whole ID.
     """
-    told = job.measured
+    measured = job.measured
     rule, text, change, option = _found(job)
     return JobUsage(
         job=id_,
         figures=list(islice(_figures(job), FIGURES)),
-        text=f"{SIMULATED} {text}" if told.simulated else text,
+        text=f"{SIMULATED} {text}" if measured.simulated else text,
         change=change,
         option=option,
         rule=rule,
-        coverage=round(told.coverage, 4),
-        simulated=told.simulated,
-        measured=told,
+        coverage=round(measured.coverage, 4),
+        simulated=measured.simulated,
+        measured=measured,
     )
 
 
@@ -48,7 +48,7 @@ def unmeasured(id_: str) -> JobUsage:
 
 def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
     """Return the name of the rule that applies, the diagnosis, the change and its option."""
-    told = job.measured
+    measured = job.measured
     doubt = _doubt(job)
     for rule in RULES:
         if (not doubt or rule.samples < LEAST_SAMPLES) and rule.finds(job):
@@ -57,53 +57,57 @@ def _found(job: FinishedJob) -> tuple[str | None, str, str, str]:
     if doubt:
         return None, doubt, "", ""
     unknown = _unknown_processors(job)
-    if told.simulated:
+    if measured.simulated:
         return None, f"Nothing stands out that should be changed.{unknown}", "", ""
-    whose = "GPU was" if told.gpus == 1 else "GPUs were"
-    busy = f"busy {phrases.share(told.activity)} of the time"
+    whose = "GPU was" if measured.gpus == 1 else "GPUs were"
+    busy = f"busy {phrases.share(measured.activity)} of the time"
     return None, f"Its {whose} {busy}; nothing stands out that should be changed.{unknown}", "", ""
 
 
 def _unknown_processors(job: FinishedJob) -> str:
     """Return a sentence if the processors were not measured enough for the rules, else ""."""
-    told = job.measured
+    measured = job.measured
     if job.used_cpus is not None:
         return ""
-    if not told.worker_covered_s:
+    if not measured.worker_covered_s:
         return " Its CPU use was not measured."
-    part = phrases.percent(told.worker_covered_s / told.worker_s) if told.worker_s else "a part"
+    part = (
+        phrases.percent(measured.worker_covered_s / measured.worker_s)
+        if measured.worker_s
+        else "a part"
+    )
     return f" Its CPU use was measured for only {part} of the time."
 
 
 def _doubt(job: FinishedJob) -> str:
     """Return why a job has no meaningful averages; empty if it has."""
-    told = job.measured
-    if told.ran_s < SHORT_S and (not told.covered_s or told.samples < LEAST_SAMPLES):
-        return f"It ran for {phrases.duration(told.ran_s)}, too short for advice."
-    if not told.covered_s:
+    measured = job.measured
+    if measured.ran_s < SHORT_S and (not measured.covered_s or measured.samples < LEAST_SAMPLES):
+        return f"It ran for {phrases.duration(measured.ran_s)}, too short for advice."
+    if not measured.covered_s:
         return "Its GPU use was not measured."
-    if told.coverage < MEASURED or told.samples < LEAST_SAMPLES:
-        part, few = phrases.percent(told.coverage), phrases.count(told.samples, "sample")
+    if measured.coverage < MEASURED or measured.samples < LEAST_SAMPLES:
+        part, few = phrases.percent(measured.coverage), phrases.count(measured.samples, "sample")
         return f"Only {part} of its GPU time was measured, {few} per GPU: too little for advice."
     return ""
 
 
 def _figures(job: FinishedJob) -> Iterator[UsageFigure]:
     """Yield the measured numbers, the most important first."""
-    told, used = job.measured, job.used_cpus
-    if told.covered_s:
-        simulated = " (simulated)" if told.simulated else ""
-        yield UsageFigure("GPU busy", f"{phrases.share(told.activity)}{simulated}")
-    if told.gpu_memory_gib is not None:
-        of = told.gpu_memory_total_gib
-        most = f"{told.gpu_memory_gib:.1f} GiB"
+    measured, used = job.measured, job.used_cpus
+    if measured.covered_s:
+        simulated = " (simulated)" if measured.simulated else ""
+        yield UsageFigure("GPU busy", f"{phrases.share(measured.activity)}{simulated}")
+    if measured.gpu_memory_gib is not None:
+        of = measured.gpu_memory_total_gib
+        most = f"{measured.gpu_memory_gib:.1f} GiB"
         yield UsageFigure("GPU memory", f"{most} of {of:.0f}" if of else most)
     if used is not None:
-        given = f" of {told.cpus:g}" if told.cpus else ""
+        given = f" of {measured.cpus:g}" if measured.cpus else ""
         yield UsageFigure("CPUs", f"{used:.1f}{given}")
-    if told.memory_gib is not None:
-        yield UsageFigure("Memory", phrases.data_size(round(told.memory_gib * 1024**3)))
-    if told.energy_j:
-        yield UsageFigure("Energy", phrases.energy(told.energy_j / 3600))
-    if told.held_s:
-        yield UsageFigure("GPU-hours", phrases.gpu_hours(told.held_s / 3600))
+    if measured.memory_gib is not None:
+        yield UsageFigure("Memory", phrases.data_size(round(measured.memory_gib * 1024**3)))
+    if measured.energy_j:
+        yield UsageFigure("Energy", phrases.energy(measured.energy_j / 3600))
+    if measured.held_s:
+        yield UsageFigure("GPU-hours", phrases.gpu_hours(measured.held_s / 3600))

@@ -56,8 +56,8 @@ class NoteRule:
 
     def finds(self, job: FinishedJob) -> bool:
         """Return whether the rule applies to a job and enough was measured for it."""
-        told = job.measured
-        looked_at = told.samples >= self.samples and (self.simulated or not told.simulated)
+        measured = job.measured
+        looked_at = measured.samples >= self.samples and (self.simulated or not measured.simulated)
         return looked_at and self.holds(job, self.threshold)
 
 

@@ -121,7 +121,7 @@ def lacking(
             check=True,
         )
         found = json.loads(done.stdout.splitlines()[-1])
-        lacks = {name: MissingImport(*said) for name, said in found.items()}
+        lacks = {name: MissingImport(*fields) for name, fields in found.items()}
         return {name: kept for name, lack in lacks.items() if (kept := _of_delta(lack, unseen))}
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None

@@ -88,16 +88,16 @@ def missing(
     found: dict[str, MissingModule] = {}
     for where, each in wanted:
         lack = None if lacks is None else lacks.get(each.module)
-        said = _said(each.module, ours[each.module], lack, own, python)
-        if said is not None:
-            known, text = said
+        problem = _problem(each.module, ours[each.module], lack, own, python)
+        if problem is not None:
+            known, text = problem
             sure = known and each.sure
             if text not in found or (sure and not found[text].sure):
                 found[text] = MissingModule(where, each.line, sure, text)
     return list(found.values())
 
 
-def _said(
+def _problem(
     module: str, ours: bool | None, lack: MissingImport | None, own: OwnModules, python: str
 ) -> tuple[bool, str] | None:
     """Return whether the failure is certain, and its message. None if the module exists."""

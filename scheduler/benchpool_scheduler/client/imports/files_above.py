@@ -48,10 +48,10 @@ def uses(
     Args:
         commands: Lines of the piece, from 1, that a shell or a magic reads.
     """
-    said: set[str] = set()
+    reported: set[str] = set()
     named = (_named(line, it) for line, text in commands for it in shell_paths.of_command(text))
     for each in chain(_paths(piece, sent), named):
-        if not each.path.startswith("..") or each.path in said:
+        if not each.path.startswith("..") or each.path in reported:
             continue
         if each.imports:
             modules = _modules_in(sent.root / each.path, piece, sent.root)
@@ -60,7 +60,7 @@ def uses(
         else:
             what, used = f"`{each.path}`", each.is_used and _is_there(sent.root, each.path)
         if used:
-            said.add(each.path)
+            reported.add(each.path)
             yield each.line, _text(what, each, sent)
 
 

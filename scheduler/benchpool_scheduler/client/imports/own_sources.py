@@ -25,10 +25,10 @@ class OwnSources:
     left: int = 0
 
     @property
-    def told(self) -> dict[str, object]:
+    def metadata(self) -> dict[str, object]:
         """Entries for the metadata of a job's notebook.
 
-        >>> OwnSources({}).told, OwnSources({"/a.py": ""}, left=2).told
+        >>> OwnSources({}).metadata, OwnSources({"/a.py": ""}, left=2).metadata
         ({}, {'modules': {'/a.py': ''}, 'modules_left': 2})
         """
         found: dict[str, object] = {"modules": self.sources} if self.sources else {}

@@ -45,7 +45,7 @@ def build(
 
     Args:
         keep: Values that the runner keeps after the cells.
-        modules: Sources of the user's own modules that the cells import (``OwnSources.told``).
+        modules: Sources of the user's own modules that the cells import (``OwnSources.metadata``).
         metadata: Metadata of the source notebook, see ``lasting``.
 
     >>> made = json.loads(build([JobCell("a", 3, "1 + 1")], path="train.ipynb"))

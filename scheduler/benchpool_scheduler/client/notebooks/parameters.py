@@ -155,21 +155,21 @@ def _tree(source: str) -> ast.Module:
 def _of_cell(cell: JobCell, tree: ast.Module) -> Iterator[NotebookParameter]:
     comments = _comments(cell.source)
     for node in tree.body:
-        said: str | None = None
+        annotation: str | None = None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            target, value, said = node.target, node.value, ast.unparse(node.annotation)
+            target, value, annotation = node.target, node.value, ast.unparse(node.annotation)
         else:
             continue
         if not isinstance(target, ast.Name) or value.end_lineno is None:
             continue
         comment = comments.get(value.end_lineno, "")
-        if said is None and comment.startswith("type:"):
-            said, _, comment = comment.removeprefix("type:").strip().partition(" ")
+        if annotation is None and comment.startswith("type:"):
+            annotation, _, comment = comment.removeprefix("type:").strip().partition(" ")
         default = ast.get_source_segment(cell.source, value) or ""
         plain = _constant(value)
-        type_, optional = parameter_types.annotated(said) if said else ("any", False)
+        type_, optional = parameter_types.annotated(annotation) if annotation else ("any", False)
         type_ = parameter_types.of_value(plain) if type_ == "any" else type_
         place = (value.lineno, value.col_offset, value.end_lineno, value.end_col_offset or 0)
         yield NotebookParameter(
@@ -236,9 +236,9 @@ def _read(name: str, value: object, known: Mapping[str, NotebookParameter], what
         close = difflib.get_close_matches(name, known, n=1)
         tagged = [each for each in known if known[each].tagged] or list(known)
         there = f"it has {', '.join(tagged[:20])}" if tagged else f"give a cell the tag {TAG}"
-        said = f"did you mean {close[0]}? {there[0].upper()}{there[1:]}" if close else there
+        hint = f"did you mean {close[0]}? {there[0].upper()}{there[1:]}" if close else there
         raise InvalidInput(
-            f"{what} has no parameter `{name}`: {said}.",
+            f"{what} has no parameter `{name}`: {hint}.",
             field=f"parameters.{name}",
         )
     it = known[name]

@@ -150,11 +150,11 @@ def _converted(text: str) -> Any:
 def _spoken(metadata: Any) -> tuple[str, str | None]:
     """Return the language and the kernel in the metadata."""
     spec = metadata.get("kernelspec") or {}
-    said = spec.get("language") or (metadata.get("language_info") or {}).get("name")
+    language = spec.get("language") or (metadata.get("language_info") or {}).get("name")
     name = spec.get("name")
     name = name if isinstance(name, str) and name else None
     usual = (tongue for kernel, tongue in OTHER_KERNELS.items() if re.match(kernel, name or ""))
-    return str(said or next(usual, "python")), name
+    return str(language or next(usual, "python")), name
 
 
 def _cell(number: int, cell: Any, *, own_id: bool) -> FileCell:

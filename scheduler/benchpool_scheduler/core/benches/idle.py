@@ -141,7 +141,7 @@ class IdleWatch:
 def looked(watch: IdleWatch, seen: Sighting, ladder: IdleLadder) -> IdleWatch:
     """Return the idle state of a bench after another sample."""
     passed_s = 0.0 if watch.at is None else seen.at - watch.at
-    known_s = min(seen.measured_s, max(passed_s, 0.0)) if _told(seen) else 0.0
+    known_s = min(seen.measured_s, max(passed_s, 0.0)) if _has_data(seen) else 0.0
     since = seen.at if watch.at is None else watch.since
     after = IdleWatch(watch.step, seen.at, since, watch.known_s + known_s)
     found = LookFound.DOUBTFUL if passed_s < 0 else _found(after, seen, ladder)
@@ -151,7 +151,7 @@ def looked(watch: IdleWatch, seen: Sighting, ladder: IdleLadder) -> IdleWatch:
     return IdleWatch(step, at=seen.at, since=seen.at)
 
 
-def _told(seen: Sighting) -> bool:
+def _has_data(seen: Sighting) -> bool:
     return seen.activity is not None and seen.working is not None
 
 
@@ -165,13 +165,13 @@ def _found(after: IdleWatch, seen: Sighting, ladder: IdleLadder) -> LookFound:
         return LookFound.WORKING
     idle_s = seen.at - after.since
     too_little = idle_s - after.known_s > (1.0 - ladder.coverage) * ladder.act_s
-    begins_untold = after.step not in RESTING and not _told(seen)
-    if idle_s <= 0 or too_little or begins_untold:
+    begins_without_data = after.step not in RESTING and not _has_data(seen)
+    if idle_s <= 0 or too_little or begins_without_data:
         return LookFound.DOUBTFUL
     rungs = (
         (ladder.act_s, LookFound.LONGEST),
         (ladder.ask_s, LookFound.LONGER),
         (ladder.tell_s, LookFound.LONG),
     )
-    reached = (found for least_s, found in rungs if idle_s >= least_s and _told(seen))
+    reached = (found for least_s, found in rungs if idle_s >= least_s and _has_data(seen))
     return next(reached, LookFound.SHORT)

@@ -10,9 +10,9 @@ A restore that the driver rejected is never retried: driver 580 leaves such a pr
 (NVIDIA/cuda-checkpoint, issue 44).
 
 >>> state = ParkState.RUNNING
->>> def after(*heard: ParkEvent) -> str:
+>>> def after(*events: ParkEvent) -> str:
 ...     state, passed = ParkState.RUNNING, []
-...     for event in heard:
+...     for event in events:
 ...         state = next_state(state, event)
 ...         passed.append(str(state))
 ...     return " ".join(passed)
@@ -151,7 +151,7 @@ ACTS: Mapping[ParkState, ParkAct] = MappingProxyType(
 RESTING = frozenset(state for state, act in ACTS.items() if act is ParkAct.NOTHING)
 """States in which a kernel stays until a request arrives."""
 
-HEARD: Mapping[CudaState, ParkEvent] = MappingProxyType(
+STATE_EVENTS: Mapping[CudaState, ParkEvent] = MappingProxyType(
     {
         CudaState.RUNNING: ParkEvent.IS_RUNNING,
         CudaState.LOCKED: ParkEvent.IS_LOCKED,
@@ -184,11 +184,11 @@ def next_state(state: ParkState, event: ParkEvent) -> ParkState:
     return TRANSITIONS[state][event]
 
 
-def rebuilt(said: CudaState | None, *, holds_gpu: bool) -> ParkState:
+def rebuilt(reported: CudaState | None, *, holds_gpu: bool) -> ParkState:
     """Return the state of a kernel as a restarted scheduler finds it.
 
     Args:
-        said: State of its process as reported by the driver, or None if the process has ended.
+        reported: State of its process as reported by the driver, or None if the process has ended.
         holds_gpu: Its bench holds its GPU.
 
     >>> rebuilt(CudaState.CHECKPOINTED, holds_gpu=False)
@@ -196,6 +196,6 @@ def rebuilt(said: CudaState | None, *, holds_gpu: bool) -> ParkState:
     >>> rebuilt(CudaState.LOCKED, holds_gpu=True)  # parking it was interrupted
     <ParkState.UNLOCKING: 'unlocking'>
     """
-    if said is None:
+    if reported is None:
         return ParkState.ENDED
-    return _FOUND[said] if holds_gpu else TRANSITIONS[ParkState.PARKED][HEARD[said]]
+    return _FOUND[reported] if holds_gpu else TRANSITIONS[ParkState.PARKED][STATE_EVENTS[reported]]

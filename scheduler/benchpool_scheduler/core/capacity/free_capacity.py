@@ -102,10 +102,10 @@ class FreeCapacity:
     def seat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
         """Record that a job holds these workers, or is leaving them. Unknown nodes are skipped."""
         for worker in workers:
-            self._tell(NodeCapacity.seat, info, worker)
+            self._apply(NodeCapacity.seat, info, worker)
         if leaving:
             for worker in workers:
-                self._tell(NodeCapacity.release, info, worker)
+                self._apply(NodeCapacity.release, info, worker)
         self._note(info.requirements, len(workers))
 
     def unseat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
@@ -116,9 +116,9 @@ class FreeCapacity:
         """
         if leaving:
             for worker in workers:
-                self._tell(NodeCapacity.hold, info, worker)
+                self._apply(NodeCapacity.hold, info, worker)
         for worker in workers:
-            self._tell(NodeCapacity.unseat, info, worker)
+            self._apply(NodeCapacity.unseat, info, worker)
         self._note(info.requirements, -len(workers))
 
     def _note(self, requirements: Requirements, workers: int) -> None:
@@ -166,27 +166,27 @@ class FreeCapacity:
     def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[Departure]:
         after = node.assign(info, worker)
         self._changed(node)
-        self.journal.record((FreeCapacity._tell, self, NodeCapacity.unassign, info, worker))
+        self.journal.record((FreeCapacity._apply, self, NodeCapacity.unassign, info, worker))
         return after
 
     def unassign(self, info: JobInfo, worker: Worker) -> None:
         """Remove a worker that this pass gave to a job."""
-        self._tell(NodeCapacity.unassign, info, worker)
-        self.journal.record((FreeCapacity._tell, self, NodeCapacity.assign, info, worker))
+        self._apply(NodeCapacity.unassign, info, worker)
+        self.journal.record((FreeCapacity._apply, self, NodeCapacity.assign, info, worker))
 
     def release(self, info: JobInfo, worker: Worker) -> None:
         """Let a seated worker leave in this pass."""
-        self._tell(NodeCapacity.release, info, worker)
-        self.journal.record((FreeCapacity._tell, self, NodeCapacity.hold, info, worker))
+        self._apply(NodeCapacity.release, info, worker)
+        self.journal.record((FreeCapacity._apply, self, NodeCapacity.hold, info, worker))
 
     def hold(self, info: JobInfo, worker: Worker) -> None:
         """Let a leaving worker stay."""
-        self._tell(NodeCapacity.hold, info, worker)
-        self.journal.record((FreeCapacity._tell, self, NodeCapacity.release, info, worker))
+        self._apply(NodeCapacity.hold, info, worker)
+        self.journal.record((FreeCapacity._apply, self, NodeCapacity.release, info, worker))
 
-    def _tell(self, what: Change, info: JobInfo, worker: Worker) -> None:
+    def _apply(self, change: Change, info: JobInfo, worker: Worker) -> None:
         if (node := self.by_name.get(worker.node)) is not None:
-            what(node, info, worker)
+            change(node, info, worker)
             self._changed(node)
 
     # ----------------------------------------------------------------- rollback

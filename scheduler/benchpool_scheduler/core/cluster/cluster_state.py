@@ -231,9 +231,9 @@ class ClusterState:
         self._usage = None
         self.never.clear()
         vars(self).pop("whole", None)
-        self._ask_anew()
+        self._update_demand()
 
-    def _ask_anew(self) -> None:
+    def _update_demand(self) -> None:
         """Update the demand of jobs that became able or unable to run in the pool."""
         before, self._possible = self._possible, {}
         for info in self.jobs.values():

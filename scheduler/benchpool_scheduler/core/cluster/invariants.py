@@ -214,7 +214,7 @@ def _full_nodes(after: _Applied) -> Iterator[Violation]:
             None if node.memory_gib is None else max(memory, before[node.name].memory),
         )
         if (over := first_over(now[node.name], bounds)) is not None:
-            held = _said(now[node.name], over)
+            held = _with_unit(now[node.name], over)
             text = f"{held} of node {node.name} would be held, more than it has"
             yield Violation("R1", text, frozenset(after.given_on(node.name)))
 
@@ -226,7 +226,7 @@ def _by_node(placed: Iterable[Placed]) -> Mapping[NodeName, Amounts]:
     return found
 
 
-def _said(amounts: Amounts, resource: int) -> str:
+def _with_unit(amounts: Amounts, resource: int) -> str:
     """Return an amount of one resource with its unit, e.g. ``2.5 CPUs``."""
     name = ("GPUs", "CPUs", "GiB of memory")[resource]
     return f"{amounts[resource] / UNITS[resource]:g} {name}"
@@ -288,7 +288,7 @@ def _passed_bounds(after: _Applied) -> Iterator[Violation]:
             over = first_over(now[index], branch.firm_quota if firm else branch.limit)
             if over is not None and now[index][over] > before[index][over]:
                 what = "its quota, with work that may not be paused" if firm else "its limit"
-                text = f"{branch.name} would hold {_said(now[index], over)}, above {what}"
+                text = f"{branch.name} would hold {_with_unit(now[index], over)}, above {what}"
                 jobs = frozenset(name for name, path in paths.items() if index in path)
                 yield Violation("R8", text, jobs)
 

@@ -78,7 +78,7 @@ class Explanation:
         self.remedies = Remedies(state)
         self.nominated_idle = self._nominated_idle()
         self.some_closed = any(node.closed for node in state.nodes)
-        self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
+        self._failed_unprotected: dict[tuple[object, ...], list[tuple[int, int]]] = {}
 
     @cached_property
     def unprotected(self) -> VictimCandidates:
@@ -303,7 +303,7 @@ class Explanation:
             return None
         requirements = info.requirements
         alike = (info.branch.index, info.spec.priority, info.least, info.spec.preemptible)
-        failed = self._protected_in_vain.setdefault(
+        failed = self._failed_unprotected.setdefault(
             (*alike, requirements._replace(cpus=0, memory=0)), []
         )
         if any(

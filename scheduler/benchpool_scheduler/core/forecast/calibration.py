@@ -117,11 +117,11 @@ class _Tracked:
     high: float
     outcomes: deque[str]
 
-    def count(self, waited_s: float, said: Prediction, *, told: bool) -> None:
-        before, after = waited_s < said.earliest_s - 1, waited_s > said.latest_s + 1
+    def count(self, waited_s: float, prediction: Prediction, *, record: bool) -> None:
+        before, after = waited_s < prediction.earliest_s - 1, waited_s > prediction.latest_s + 1
         self.low = min(BACK, max(-FURTHEST, self.low - STEP * (before - OUTSIDE)))
         self.high = max(-BACK, min(FURTHEST, self.high + STEP * (after - OUTSIDE)))
-        if told:
+        if record:
             self.outcomes.append("b" if before else "a" if after else "i")
 
 
@@ -132,12 +132,12 @@ class Calibration:
         newest: Number of starts reported per basis and horizon, or None for all.
 
     Attributes:
-        telling: Outcomes are counted in ``rows``. Otherwise they only shift the bounds.
+        recording: Outcomes are counted in ``rows``. Otherwise they only shift the bounds.
     """
 
     def __init__(self, newest: int | None = NEWEST) -> None:
         self._newest = newest
-        self.telling = True
+        self.recording = True
         self._tracked = {
             (str(kind), horizon): _Tracked(math.log(low), math.log(high), deque(maxlen=newest))
             for kind, (lows, highs) in AT_FIRST.items()
@@ -168,17 +168,19 @@ class Calibration:
         latest = max(LEAST_S, _moved(high, tracked.high))
         return Prediction(at_s, cell, min(_moved(low, tracked.low), latest), latest)
 
-    def learn(self, said: Prediction, started_s: float) -> None:
+    def learn(self, prediction: Prediction, started_s: float) -> None:
         """Count a published estimate of a job that starts, on the clock of ``Prediction.at_s``."""
-        self._tracked[said.cell].count(max(0.0, started_s - said.at_s), said, told=self.telling)
+        self._tracked[prediction.cell].count(
+            max(0.0, started_s - prediction.at_s), prediction, record=self.recording
+        )
 
     def rows(self) -> list[CalibrationRow]:
         """Return the accuracy of the newest estimates, by horizon."""
         found = []
         for number, up_to in enumerate(HORIZONS):
-            told = [of.outcomes for (_, at), of in self._tracked.items() if at == number]
-            inside, before = (sum(it.count(sign) for it in told) for sign in "ib")
-            found.append(CalibrationRow(up_to, sum(map(len, told)), inside, before))
+            outcomes = [of.outcomes for (_, at), of in self._tracked.items() if at == number]
+            inside, before = (sum(it.count(sign) for it in outcomes) for sign in "ib")
+            found.append(CalibrationRow(up_to, sum(map(len, outcomes)), inside, before))
         return found
 
     def summary(self) -> tuple[CalibrationCell, ...]:
@@ -218,12 +220,12 @@ class FollowedEstimates:
         self.calibration = calibration
         self._open: dict[str, list[Prediction]] = {}
 
-    def follow(self, job: str, said: Prediction) -> None:
+    def follow(self, job: str, prediction: Prediction) -> None:
         """Record a published estimate of a job, if it is to be counted."""
         followed = self._open.setdefault(job, [])
-        alike = [one for one in followed if one.cell[1] == said.cell[1]]
-        if not alike or said.at_s - alike[-1].at_s >= max(AGAIN_S, alike[-1].latest_s):
-            followed.append(said)
+        alike = [one for one in followed if one.cell[1] == prediction.cell[1]]
+        if not alike or prediction.at_s - alike[-1].at_s >= max(AGAIN_S, alike[-1].latest_s):
+            followed.append(prediction)
             del followed[:-MOST_FOLLOWED]
 
     def started(self, job: str, at_s: float) -> bool:
@@ -235,7 +237,7 @@ class FollowedEstimates:
         over = [it for it in self._open.pop(job, ()) if at_s - it.at_s > it.latest_s + 1]
         return self._learn(over, at_s)
 
-    def _learn(self, told: Sequence[Prediction], at_s: float) -> bool:
-        for said in told:
-            self.calibration.learn(said, at_s)
-        return bool(told)
+    def _learn(self, predictions: Sequence[Prediction], at_s: float) -> bool:
+        for prediction in predictions:
+            self.calibration.learn(prediction, at_s)
+        return bool(predictions)

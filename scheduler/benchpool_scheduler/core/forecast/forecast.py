@@ -77,7 +77,7 @@ def forecast(
     horizon_s: float = HORIZON_S,
     most_passes: int = MOST_PASSES,
     resumes: Collection[JobId] = (),
-    go_on: Callable[[], bool] = lambda: True,
+    should_continue: Callable[[], bool] = lambda: True,
     hours: HourOutlook | None = None,
     dependents: Sequence[Dependent] = (),
 ) -> dict[JobId, Estimate]:
@@ -91,7 +91,8 @@ def forecast(
         horizon_s: Length of the simulated time, in seconds.
         most_passes: Limit on the passes of each rollout.
         resumes: Jobs that are leaving their GPUs and will be queued again.
-        go_on: Called before each pass. Once it returns False, the result so far is returned.
+        should_continue: Called before each pass. Once it returns False, the result so far is
+            returned.
         hours: Budgets of GPU-hours. A job that they block starts when a month begins.
         dependents: Jobs that are queued once other jobs have ended.
 
@@ -118,10 +119,10 @@ basis=Basis(kind=<BasisKind.LEARNED: 'learned'>, level='pool', examples=0))}
     wanted = [job for job in _waiting(snapshot, dependents) if jobs is None or job in jobs]
     starts: list[dict[JobId, SimulatedStart]] = []
     for number in sorted(range(ROLLOUTS), key=lambda number: abs(number - ROLLOUTS // 2)):
-        if starts and not go_on():
+        if starts and not should_continue():
             break
         rollout = Rollout(snapshot, expected, Quantile(number), resumes, hours, dependents)
-        rollout.run(wanted, horizon_s, most_passes, go_on)
+        rollout.run(wanted, horizon_s, most_passes, should_continue)
         starts.append(rollout.simulated)
     leaving = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
     found = {

@@ -210,17 +210,17 @@ class Rollout:
         wanted: Collection[JobId],
         horizon_s: float,
         most_passes: int,
-        go_on: Callable[[], bool] = lambda: True,
+        should_continue: Callable[[], bool] = lambda: True,
     ) -> None:
         """Simulate until all wanted jobs have started, or until a bound is reached."""
         missing = {job for job in wanted if job in self._state.jobs or job in self._dependents}
         self._exact = int(most_passes * EXACT_PART)
         spans = max(1.0, horizon_s / LEAST_S)
         self._growth = spans ** (1 / max(1, most_passes - self._exact - 1)) - 1
-        while missing and self.passes < most_passes and go_on():
+        while missing and self.passes < most_passes and should_continue():
             self._pass()
             missing -= self.simulated.keys()
-            if not missing or not self._go_on(horizon_s):
+            if not missing or not self._advance(horizon_s):
                 return
 
     # ------------------------------------------------------------------ agenda
@@ -237,7 +237,7 @@ class Rollout:
             at = self._ends[job.id] = self._now_s + left
             heapq.heappush(self._agenda, (at, self._state.jobs[job.id].age, job.id))
 
-    def _go_on(self, horizon_s: float) -> bool:
+    def _advance(self, horizon_s: float) -> bool:
         """Advance to the next event. Return whether there was one within the horizon.
 
         The end of a protection is an event too, since an attempt may then succeed (R19).

@@ -97,10 +97,10 @@ class RetryRules:
         >>> RetryRules({EndCause.EXIT_CODE: SiteRule(times=1)}).rule(EndCause.EXIT_CODE)
         RetryRule(times=1, pause_s=10.0, avoid_s=0.0, in_a_row=None, meant=True)
         """
-        rule, said = RULES[cause], self.causes.get(cause)
-        if said is None or rule.times is None:
+        rule, site_rule = RULES[cause], self.causes.get(cause)
+        if site_rule is None or rule.times is None:
             return rule
-        given = ((one.name, getattr(said, one.name)) for one in fields(SiteRule))
+        given = ((one.name, getattr(site_rule, one.name)) for one in fields(SiteRule))
         return replace(rule, **{name: value for name, value in given if value is not None})
 
     def of_job(self, cause: EndCause, spec: JobSpec) -> RetryRule:

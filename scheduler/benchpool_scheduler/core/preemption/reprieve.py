@@ -94,7 +94,7 @@ def _placed_again(state: ClusterState, entry: JobAssignment, spared: PreemptionU
     return True
 
 
-def go_on_elsewhere(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]:
+def relocate(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]:
     """Yield the stopped jobs that fit on GPUs that are still free (R18)."""
     lost: dict[JobId, int] = {}
     for unit in state.changes.given:

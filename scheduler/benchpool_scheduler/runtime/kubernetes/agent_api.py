@@ -33,7 +33,7 @@ from benchpool_scheduler.runtime.kubernetes.agent_shells import (
 from benchpool_scheduler.runtime.kubernetes.log_spool import LogSpool
 from benchpool_scheduler.worker.folders import Folders
 
-HEARD_S = 5.0
+POLL_GAP_S = 5.0
 """Longest gap between two polls of an agent that counts as listening, in seconds."""
 MOST_WAIT_S = 55.0
 LOOK_S = 20.0
@@ -45,25 +45,25 @@ class _AgentSession:
     """The polls of one worker's agent.
 
     Attributes:
-        look: Pending request for its stacks. ``told``: number of this request, once the agent has
-            received it; the agent's count continues after a restart of the scheduler.
+        look: Pending request for its stacks. ``look_number``: number of this request, once the
+            agent has received it; the agent's count continues after a restart of the scheduler.
         too_old: The agent is of an earlier version, which opens no shells.
     """
 
     notice: tuple[Notice, float] | None = None
-    told: int | None = None
+    look_number: int | None = None
     look: asyncio.Future[WorkerStacks] | None = None
     shells: AgentShells = field(default_factory=AgentShells)
     too_old: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
     asking: int = 0
-    heard: float = -1e9
+    last_poll: float = -1e9
 
     def wants_look(self, looked: int) -> bool:
         """Return whether stacks are requested that an agent with this count has not been sent."""
         if self.look is None or self.look.done():
             return False
-        return self.told is None or looked < self.told
+        return self.look_number is None or looked < self.look_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +88,19 @@ class AgentApi:
 
     Args:
         folders: Folders of the scheduler's state. ``log_bytes``: size limit of one log there.
-        tell: Receives events. ``ended``: returns whether a worker has ended.
+        publish: Receives events. ``ended``: returns whether a worker has ended.
     """
 
     def __init__(
         self,
         folders: Folders,
-        tell: Callable[[WorkerEvent], None],
+        publish: Callable[[WorkerEvent], None],
         *,
         ended: Callable[[WorkerId], bool],
         log_bytes: int,
     ) -> None:
         self._folders = folders
-        self._tell = tell
+        self._publish = publish
         self._ended = ended
         self._logs = LogSpool(folders, log_bytes)
         self._sessions: dict[WorkerId, _AgentSession] = {}
@@ -118,14 +118,14 @@ class AgentApi:
         """Return whether the worker's agent polls for notices now."""
         session = self._sessions.get(worker)
         return session is not None and (
-            session.asking > 0 or time.monotonic() - session.heard < HEARD_S
+            session.asking > 0 or time.monotonic() - session.last_poll < POLL_GAP_S
         )
 
     async def stacks(self, worker: WorkerId) -> WorkerStacks:
         """Request the stacks from the worker's agent, and return them."""
         session = self._session(worker)
         if session.look is None or session.look.done():
-            session.look, session.told = asyncio.get_running_loop().create_future(), None
+            session.look, session.look_number = asyncio.get_running_loop().create_future(), None
             session.news.set()
         look = session.look
         try:
@@ -208,8 +208,8 @@ class AgentApi:
                     left = max(0.0, until - time.monotonic())
                     return PendingNotice(notice.kind, left, notice.for_, notice.text)
                 if looked is not None and session.wants_look(looked):
-                    session.told = looked + 1
-                    return PendingLook(session.told)
+                    session.look_number = looked + 1
+                    return PendingLook(session.look_number)
                 asked = None if shell is None else session.shells.pending(shell)
                 if asked is not None:
                     return asked
@@ -224,7 +224,7 @@ class AgentApi:
                     return None
         finally:
             session.asking -= 1
-            session.heard = time.monotonic()
+            session.last_poll = time.monotonic()
 
     def shell_of(self, worker: WorkerId, id_: str) -> AgentShell:
         """Return an open shell of a worker. Raises NotFound."""
@@ -255,12 +255,12 @@ class AgentApi:
     ) -> None:
         """Report the progress of a worker."""
         saved = (checkpoint_at, checkpoint_step)
-        told = (fraction, text, dict(metrics), *saved)
-        self._tell(WorkerProgress(worker, time.time(), *told, runs=runs))
+        reported = (fraction, text, dict(metrics), *saved)
+        self._publish(WorkerProgress(worker, time.time(), *reported, runs=runs))
 
     def metrics(self, worker: WorkerId, values: Sequence[ReportedValue]) -> None:
         """Report values of a worker, oldest first."""
-        self._tell(WorkerMetrics(worker, time.time(), tuple(values)))
+        self._publish(WorkerMetrics(worker, time.time(), tuple(values)))
 
     def carried(self, job: str, what: str, index: int) -> Path:
         """Return the path of a worker's packed folder, whether or not it exists."""

@@ -77,9 +77,9 @@ def host(launch: Launch, index: int, settings: ClusterSettings) -> str:
     return f"{name}-{index}.{name}.{settings.namespace}.svc"
 
 
-def pack(told: dict[str, object]) -> bytes:
+def pack(config: dict[str, object]) -> bytes:
     """Return a configuration as bytes. Raises InvalidInput if it does not fit."""
-    packed = gzip.compress(msgspec.json.encode(told), mtime=0)
+    packed = gzip.compress(msgspec.json.encode(config), mtime=0)
     if len(packed) > MOST_BYTES:
         raise InvalidInput(
             f"The list of files and variables of the job has {len(packed)} bytes when packed; the "

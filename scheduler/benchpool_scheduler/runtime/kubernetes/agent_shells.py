@@ -50,12 +50,12 @@ class AgentShell:
         asked: The request that its agent receives.
 
     Attributes:
-        heard: The agent has received the request. ``over``: the shell ended or failed to open.
+        delivered: The agent has received the request. ``over``: the shell ended or failed to open.
     """
 
     def __init__(self, asked: PendingShell) -> None:
         self.asked = asked
-        self.heard = self.over = False
+        self.delivered = self.over = False
         self._opened = self._hung_up = False
         self._size = (asked.rows, asked.columns)
         self._typed = bytearray()
@@ -86,7 +86,7 @@ class AgentShell:
         """Wait for output and return it; return nothing after the shell has ended."""
         await self._until(lambda: bool(self._printed) or self.over)
         data, self._printed = self._printed, b""
-        self._tell()
+        self._wake()
         return data
 
     async def write(self, data: bytes) -> None:
@@ -95,17 +95,17 @@ class AgentShell:
         if self.over:
             raise BrokenPipeError(32, "the shell has ended")
         self._typed += data
-        self._tell()
+        self._wake()
 
     def resize(self, rows: int, columns: int) -> None:
         """Set the size of the terminal."""
         self._size = (rows, columns)
-        self._tell()
+        self._wake()
 
     async def close(self) -> int | None:
         """End the shell and return its exit code, or None if the agent does not answer in time."""
         self._hung_up = True
-        self._tell()
+        self._wake()
         with contextlib.suppress(TimeoutError):
             await self._until(lambda: self.over, CLOSES_S)
         self.end()
@@ -123,12 +123,12 @@ class AgentShell:
         """
         if not self._opened:
             self._opened = True
-            self._tell()
+            self._wake()
         fetched = min(max(offset - self._fetched, 0), len(self._typed))
         if fetched:
             del self._typed[:fetched]
             self._fetched += fetched
-            self._tell()
+            self._wake()
 
         def news() -> bool:
             return (
@@ -155,14 +155,14 @@ class AgentShell:
         if not self._printed:
             self._printed = data[self._received - offset :]
             self._received += len(self._printed)
-            self._tell()
+            self._wake()
         return self._received
 
     def end(self, exit_code: int | None = None, why: str = "") -> None:
         """Record the end of the shell; only the first call counts."""
         if not self.over:
             self.over, self._exit_code, self._why = True, exit_code, why
-            self._tell()
+            self._wake()
 
     async def _until(self, holds: Callable[[], bool], most_s: float | None = None) -> None:
         """Wait until a condition holds. Raises TimeoutError."""
@@ -170,7 +170,7 @@ class AgentShell:
             while not holds():
                 await self._changed.wait()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         """Wake all waiting tasks; later waits are for the next change."""
         self._changed.set()
         self._changed = asyncio.Event()
@@ -193,8 +193,8 @@ class AgentShells:
     def pending(self, known: str) -> PendingShell | None:
         """Return the next request for the agent; ``known`` is its last received request."""
         if known in self._open:
-            self._open[known].heard = True
-        waiting = (it for it in self._open.values() if not (it.heard or it.over))
+            self._open[known].delivered = True
+        waiting = (it for it in self._open.values() if not (it.delivered or it.over))
         return next((it.asked for it in waiting), None)
 
     def one(self, id_: str) -> AgentShell:

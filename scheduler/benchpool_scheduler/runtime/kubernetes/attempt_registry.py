@@ -36,7 +36,7 @@ class WorkerState:
     expected: bool = True
     opened: bool = False
     opening: bool = False
-    told_started: bool = False
+    start_reported: bool = False
     over: bool = False
     asked: Notice | None = None
     kill_at: float | None = None

@@ -29,8 +29,8 @@ class ClusterCapacity:
         self._out: dict[str, str] = {}
         self._devices: tuple[Device, ...] | None = None
         self._nodes: tuple[NodeFacts, ...] | None = None
-        self._told_devices: tuple[Device, ...] = ()
-        self._told_nodes: tuple[NodeFacts, ...] = ()
+        self._last_devices: tuple[Device, ...] = ()
+        self._last_nodes: tuple[NodeFacts, ...] = ()
         self._looked = 0.0
         self._opened = False
         self.leased: dict[str, tuple[str, ...]] = {}
@@ -72,7 +72,7 @@ class ClusterCapacity:
             self._looked = now
             held = gpu_slots.GpuHolders.of(
                 self._ours(cluster),
-                [*cluster.others, *self._nobodys(cluster)],
+                [*cluster.others, *self._unexpected(cluster)],
                 [*self._registry.chosen(), *(one for held in self.leased.values() for one in held)],
             )
             found = gpu_slots.devices(
@@ -85,23 +85,23 @@ class ClusterCapacity:
                 self._settings.tolerations,
             )
             # Return the same tuple, so that callers need not compare thousands of GPUs.
-            self._devices = self._told_devices if found == self._told_devices else found
-            self._told_devices = self._devices
+            self._devices = self._last_devices if found == self._last_devices else found
+            self._last_devices = self._devices
         return self._devices
 
     def nodes(self, cluster: Informers) -> tuple[NodeFacts, ...]:
         """Return the nodes."""
         if self._nodes is None:
-            others = [*cluster.others, *self._nobodys(cluster)]
+            others = [*cluster.others, *self._unexpected(cluster)]
             found = node_facts.node_facts(cluster.nodes, others, self._settings.tolerations)
-            self._nodes = self._told_nodes if found == self._told_nodes else found
-            self._told_nodes = self._nodes
+            self._nodes = self._last_nodes if found == self._last_nodes else found
+            self._last_nodes = self._nodes
         return self._nodes
 
     def _ours(self, cluster: Informers) -> Iterator[PodView]:
         return (pod for pod in cluster.pods if self._is_ours(pod))
 
-    def _nobodys(self, cluster: Informers) -> Iterator[PodUse]:
+    def _unexpected(self, cluster: Informers) -> Iterator[PodUse]:
         """Yield the requests of ending pods: they carry benchpool's labels and are not expected."""
         for pod in cluster.pods:
             if pod.node and not pod.over and not self._is_ours(pod):

@@ -114,7 +114,7 @@ def keep_pod(pod: RawPod) -> PodView:
         reason=status.reason,
         message=status.message,
         leaving=meta.deletion_timestamp is not None,
-        why_leaving=_said(conditions.get("DisruptionTarget")),
+        why_leaving=_message(conditions.get("DisruptionTarget")),
         unschedulable=_unschedulable(conditions.get("PodScheduled")),
         waiting=_waiting(status.init_container_statuses) or _waiting(status.container_statuses),
         preparing=_waiting(status.init_container_statuses) is not None,
@@ -227,7 +227,7 @@ def _state(statuses: Iterable[ContainerStatus], name: str) -> ContainerState:
     return next((one.state for one in statuses if one.name == name), ContainerState())
 
 
-def _said(condition: RawCondition | None) -> str | None:
+def _message(condition: RawCondition | None) -> str | None:
     if condition is None or condition.status != "True":
         return None
     return condition.message or condition.reason

@@ -64,8 +64,8 @@ def _count(into: dict[tuple[str, str], int], node: str, requests: Mapping[str, f
 def why_not(node: NodeView, tolerations: Sequence[Mapping[str, str]]) -> str | None:
     """Return why no worker may be started on a node, or None."""
     if not node.ready:
-        said = f": {node.why_not_ready}" if node.why_not_ready else ""
-        return f"{node.name} is not ready{said}"
+        detail = f": {node.why_not_ready}" if node.why_not_ready else ""
+        return f"{node.name} is not ready{detail}"
     if node.cordoned:
         return f"{node.name} is cordoned"
     for key, value, effect in node.taints:
@@ -144,7 +144,7 @@ def devices(
     """
     found: list[Device] = []
     for node in sorted(nodes, key=lambda one: one.name):
-        said = (refused or {}).get(node.name)
+        refusal = (refused or {}).get(node.name)
         out = why_not(node, tolerations)
         resources = sorted(name for name in node.capacity if name.startswith(prefixes))
         for resource in resources:
@@ -154,7 +154,7 @@ def devices(
                 int(node.allocatable.get(resource, 0.0)),
                 now,
             )
-            found += _of_resource(node, resource, total, min(usable, total), held, (out, said))
+            found += _of_resource(node, resource, total, min(usable, total), held, (out, refusal))
     return tuple(found)
 
 

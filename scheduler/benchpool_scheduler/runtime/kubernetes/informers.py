@@ -211,10 +211,10 @@ class Informers:
                 raise
             # The kind does not exist before Kubernetes 1.34, or is disabled.
             log.info("GPUs that pods hold by device claims are not counted: %s", failed)
-            self._heard()
+            self._count_listed()
             await asyncio.Event().wait()
 
-    def _heard(self) -> None:
+    def _count_listed(self) -> None:
         self._missing -= 1
         if not self._missing:
             self._listed.set()
@@ -226,7 +226,7 @@ class Informers:
                 if isinstance(change, Listed):
                     if not once:
                         once = True
-                        self._heard()
+                        self._count_listed()
                     continue
                 if isinstance(change, Changed) and change.item == change.before:
                     continue

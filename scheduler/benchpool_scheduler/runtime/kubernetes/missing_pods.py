@@ -66,11 +66,11 @@ async def why_missing(
         as_=RawEvent,
     )
     if events.items:
-        said = events.items[-1].message
-        full = no_room(said, settings.namespace)
+        message = events.items[-1].message
+        full = no_room(message, settings.namespace)
         if full is not None:
             return Trouble("no-room", full[:TEXT_LIMIT], 0.0, EndedBy.NO_ROOM)
-        text = f"the cluster rejects its pod: {said}"[:TEXT_LIMIT]
+        text = f"the cluster rejects its pod: {message}"[:TEXT_LIMIT]
         return Trouble("refused", text, 0.0, EndedBy.COULD_NOT_START)
     if min(waited, time.time() - began) > PATIENCE_S:
         text = f"the cluster created no pod for it within {PATIENCE_S:g} s{_blocked(job)}"
@@ -80,9 +80,9 @@ async def why_missing(
 
 def _blocked(job: RawJob) -> str:
     """Return the Job controller's message about unusable scheduling objects (KEP-5547)."""
-    said = (
+    messages = (
         it.message or it.reason
         for it in job.status.conditions
         if (it.type, it.status) == ("SchedulingBlocked", "True")
     )
-    return next((f": {text}"[:TEXT_LIMIT] for text in said), "")
+    return next((f": {text}"[:TEXT_LIMIT] for text in messages), "")

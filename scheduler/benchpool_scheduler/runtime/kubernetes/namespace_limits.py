@@ -15,7 +15,7 @@ FULL = re.compile(
     r"exceeded quota: (?P<name>[^,\s]+), requested: (?P<asked>\S+), used: (?P<used>\S+),"
     r" limited: (?P<limit>[^\s;]+)"
 )
-UNSAID = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<what>.+)")
+UNSPECIFIED = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<what>.+)")
 SPECIFIED_BY = {
     "limits.cpu": "--cpus, where the site sets jobs.cpuLimit",
     "requests.cpu": "--cpus",
@@ -29,7 +29,7 @@ BOUNDS = re.compile(
 )
 
 
-def no_room(said: str, namespace: str) -> str | None:
+def no_room(message: str, namespace: str) -> str | None:
     """Return why the namespace rejects a pod, with name and numbers; None for other rejections.
 
     >>> no_room(
@@ -48,7 +48,7 @@ def no_room(said: str, namespace: str) -> str | None:
     >>> no_room("ValidatingAdmissionPolicy 'x' denied request", "work") is None
     True
     """
-    full = FULL.search(said)
+    full = FULL.search(message)
     if full is not None:
         asked, used, limit = (_amounts(full[part]) for part in ("asked", "used", "limit"))
         scarce = [key for key in asked if _short(asked[key], used.get(key), limit.get(key))]
@@ -57,13 +57,13 @@ def no_room(said: str, namespace: str) -> str | None:
             for key in scarce or asked
         )
         return f"quota {full['name']} of namespace {namespace} has no room: {'; '.join(each)}"
-    unsaid = UNSAID.search(said)
-    if unsaid is not None:
-        name, what = unsaid["name"], unsaid["what"].rstrip(".")
+    unspecified = UNSPECIFIED.search(message)
+    if unspecified is not None:
+        name, what = unspecified["name"], unspecified["what"].rstrip(".")
         how = dict.fromkeys(way for key, way in SPECIFIED_BY.items() if key in what)
-        said = f"quota {name} of namespace {namespace} admits only pods that specify {what}"
-        return f"{said} (by {' and '.join(how)})" if how else said
-    bounds = BOUNDS.findall(said)
+        text = f"quota {name} of namespace {namespace} admits only pods that specify {what}"
+        return f"{text} (by {' and '.join(how)})" if how else text
+    bounds = BOUNDS.findall(message)
     if bounds:
         return f"a limit range of namespace {namespace} does not allow it: {'; '.join(bounds)}"
     return None

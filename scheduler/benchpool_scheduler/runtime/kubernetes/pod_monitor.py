@@ -49,7 +49,7 @@ class PodMonitor:
     """Watch of the pods of all known attempts.
 
     Args:
-        tell: Receives events. ``take_up``: continues an attempt whose pods have appeared.
+        publish: Receives events. ``take_up``: continues an attempt whose pods have appeared.
         why_not: Returns why no pod may be started on a node, or None.
     """
 
@@ -63,7 +63,7 @@ class PodMonitor:
         capacity: ClusterCapacity,
         agent_api: AgentApi,
         queue: WorkQueue,
-        tell: Callable[[WorkerEvent], None],
+        publish: Callable[[WorkerEvent], None],
         take_up: Callable[[AttemptState], None],
         why_not: Callable[[str], str | None],
     ) -> None:
@@ -74,7 +74,7 @@ class PodMonitor:
         self._capacity = capacity
         self._agent_api = agent_api
         self._queue = queue
-        self._tell = tell
+        self._publish = publish
         self._take_up = take_up
         self._why_not = why_not
         self._watched: set[WorkerId] = set()
@@ -105,13 +105,13 @@ class PodMonitor:
         pod = state.pod
         if pod is None:
             return
-        if not state.told_started and (pod.running or (pod.ended and pod.ended.started_at)):
-            state.told_started = True
+        if not state.start_reported and (pod.running or (pod.ended and pod.ended.started_at)):
+            state.start_reported = True
             since = pod.since or (pod.ended.started_at if pod.ended else None)
             if state.expected:
-                self._tell(WorkerStarted(state.worker, pod_status.seconds(since) or time.time()))
-        says = pod_ends if pod.foreign else pod_status
-        end = says.end_of(
+                self._publish(WorkerStarted(state.worker, pod_status.seconds(since) or time.time()))
+        status = pod_ends if pod.foreign else pod_status
+        end = status.end_of(
             pod, gone=state.gone, asked=state.asked is not None, given_back=state.given_back
         )
         if end is not None:
@@ -119,7 +119,7 @@ class PodMonitor:
             return
         if state.asked is not None and state.kill_at is None and not pod.leaving:
             self.stop(state, pod)
-        trouble = says.trouble_of(
+        trouble = status.trouble_of(
             pod,
             self._settings,
             state.node,
@@ -144,7 +144,7 @@ class PodMonitor:
         if state.expected:
             at = end.at or time.time()
             event = WorkerEnded(state.worker, at, end.exit_code, end.by, end.text)
-            self._tell(replace(event, cause=end.cause, traceback=end.traceback))
+            self._publish(replace(event, cause=end.cause, traceback=end.traceback))
         attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
         if attempt is not None and attempt.over:
             attempt.over_since = time.monotonic()

@@ -124,9 +124,9 @@ def end_of(
         text = f"{pod.node} rejected it ({pod.reason}): {pod.message}"
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
     if pod.setup is not None and not taken:
-        said = pod.setup.message or pod.setup.reason
+        message = pod.setup.message or pod.setup.reason
         text = f"{pod.node} could not install the agent in its pod (exit code "
-        text = f"{text}{pod.setup.exit_code}): {said}"[:TEXT_LIMIT]
+        text = f"{text}{pod.setup.exit_code}): {message}"[:TEXT_LIMIT]
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text)
     # An init container killed with its pod also reports 137, so its code is not its own failure.
     return WorkerEnd(None, EndedBy.LOST, _why_lost(pod), cause=_evicted(pod))
@@ -171,21 +171,21 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
 
 def _not_made(pod: PodView, ended: ContainerTerminated, at: float | None) -> WorkerEnd:
     """Return the end of a worker whose container was created and could not be started."""
-    said = ended.message or ended.reason
-    if of_the_node(said):
-        text = f"{pod.node} could not start its container: {said}"
+    message = ended.message or ended.reason
+    if of_the_node(message):
+        text = f"{pod.node} could not start its container: {message}"
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT], at)
-    text = f"its container could not be started: {said}"
+    text = f"its container could not be started: {message}"
     return WorkerEnd(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
 
 
-def of_the_node(said: str) -> bool:
+def of_the_node(message: str) -> bool:
     """Return whether a message about a failed container names a cause in the node.
 
     >>> of_the_node("context deadline exceeded"), of_the_node("exec: python3: not found")
     (True, False)
     """
-    return any(word in said.lower() for word in OF_THE_NODE)
+    return any(word in message.lower() for word in OF_THE_NODE)
 
 
 def termination_message(text: str) -> TerminationMessage | None:

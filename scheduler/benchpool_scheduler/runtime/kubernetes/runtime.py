@@ -103,7 +103,7 @@ class KubernetesRuntime:
             capacity=self._capacity,
             agent_api=self.agent_api,
             queue=self._queue,
-            tell=self._events.put_nowait,
+            publish=self._events.put_nowait,
             take_up=lambda attempt: self._ask(attempt, self._take_up),
             why_not=self._why_not,
         )

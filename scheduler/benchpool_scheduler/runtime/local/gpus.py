@@ -141,7 +141,7 @@ class NvmlSource:
         """Return the pids that compute on a GPU, or None if NVML does not report them."""
         try:
             self._connect()
-            return _told_pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
+            return _reported_pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except pynvml.NVMLError:
             return None
 
@@ -266,10 +266,10 @@ def _quiet(ask: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _pids(handle: Any) -> tuple[int, ...]:
-    return _told_pids(handle) or ()
+    return _reported_pids(handle) or ()
 
 
-def _told_pids(handle: Any) -> tuple[int, ...] | None:
+def _reported_pids(handle: Any) -> tuple[int, ...] | None:
     for ask in (
         pynvml.nvmlDeviceGetComputeRunningProcesses_v3,
         pynvml.nvmlDeviceGetComputeRunningProcesses_v2,

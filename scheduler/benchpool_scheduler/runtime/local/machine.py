@@ -107,8 +107,8 @@ def facts(name: str, links: GpuLinks, known: Sequence[str]) -> NodeFacts:
         links: Links as the driver reports them; ignored unless all their GPUs are known.
         known: UUIDs of the machine's GPUs.
     """
-    told = bool(links.gpus) and set(links.gpus) <= set(known)
-    kept = links if told else GpuLinks()
+    usable = bool(links.gpus) and set(links.gpus) <= set(known)
+    kept = links if usable else GpuLinks()
     return NodeFacts(
         name=name,
         labels={"kubernetes.io/hostname": platform.node()},

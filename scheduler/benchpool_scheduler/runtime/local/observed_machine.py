@@ -58,8 +58,12 @@ class ObservedMachine:
             found = await asyncio.wait_for(asked, self._driver_s)
         except TimeoutError:
             return None
-        told = [pids for pids in found if pids is not None]
-        return None if len(told) < len(gpus) else tuple(sorted({pid for it in told for pid in it}))
+        reported = [pids for pids in found if pids is not None]
+        return (
+            None
+            if len(reported) < len(gpus)
+            else tuple(sorted({pid for it in reported for pid in it}))
+        )
 
     def denied(self, gpus: Sequence[str]) -> list[Numbers]:
         """Return the devices of all other GPUs, which a process with these GPUs must not open."""

@@ -43,8 +43,8 @@ def find(state: Path) -> list[Orphan]:
         with contextlib.suppress(OSError):
             words = (process / "environ").read_bytes().decode(errors="replace").split("\0")
             variables = dict(word.split("=", 1) for word in words if "=" in word)
-            said = notice.fullmatch(variables.get("BENCHPOOL_NOTICE_FILE", ""))
-            if said and not Path(said[1]).exists():
+            match = notice.fullmatch(variables.get("BENCHPOOL_NOTICE_FILE", ""))
+            if match and not Path(match[1]).exists():
                 name = variables.get("BENCHPOOL_JOB_NAME", "")
-                found.append(Orphan(int(process.name), said[2], name))
+                found.append(Orphan(int(process.name), match[2], name))
     return sorted(found, key=lambda one: one.pid)

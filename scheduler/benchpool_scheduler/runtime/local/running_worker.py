@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchpool_scheduler.runtime import Stranger, WorkerId, WorkerMetrics, WorkerProgress
+from benchpool_scheduler.runtime import UnexpectedWorker, WorkerId, WorkerMetrics, WorkerProgress
 from benchpool_scheduler.worker import tracker_runs
 from benchpool_scheduler.worker.metric_lines import MetricReader
 from benchpool_scheduler.worker.progress import (
@@ -31,7 +31,7 @@ class RunningWorker:
     expected: bool
     introduced: bool = False
     let_go: bool = False
-    told_started: bool = False
+    start_reported: bool = False
     seen: object = None
     progress: ReportedProgress = field(default_factory=ReportedProgress)
     runs: tuple[tracker_runs.ReportedRun, ...] = ()
@@ -39,7 +39,7 @@ class RunningWorker:
     checkpoint_seen: SavedCheckpoint | None = None
     metrics: MetricReader | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    stranger: Stranger | None = None
+    description: UnexpectedWorker | None = None
 
     def look(
         self, exchange: Path, saved: SavedCheckpoint | None, *, at: float, over: bool
@@ -78,7 +78,7 @@ class RunningWorker:
 
     def _reported(self, at: float) -> WorkerProgress:
         """Return the last progress of the worker, and its last checkpoint."""
-        said, saved = self.progress, self.checkpoint
+        progress, saved = self.progress, self.checkpoint
         saved_at, step = (None, None) if saved is None else (saved.at, saved.step)
-        told = (said.fraction, said.text, said.metrics)
-        return WorkerProgress(self.worker, at, *told, saved_at, step, self.runs)
+        values = (progress.fraction, progress.text, progress.metrics)
+        return WorkerProgress(self.worker, at, *values, saved_at, step, self.runs)

@@ -26,7 +26,7 @@ from benchpool_scheduler.runtime import (
     Part,
     SandboxLevel,
     StartFault,
-    Stranger,
+    UnexpectedWorker,
     WorkerEvent,
     WorkerId,
     WorkerStarted,
@@ -38,7 +38,7 @@ from benchpool_scheduler.worker.log_files import BOUND
 from benchpool_scheduler.worker.progress import last_checkpoint
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import ends, leftovers, strangers, supervisors, trial
+from . import ends, leftovers, supervisors, trial, unexpected
 from .gpus import DeviceSource
 from .inside import LocalInside
 from .observed_machine import ObservedMachine
@@ -138,12 +138,12 @@ class LocalRuntime:
 
     # --------------------------------------------------------------------------- unexpected workers
 
-    def strangers(self) -> tuple[Stranger, ...]:
+    def unexpected_workers(self) -> tuple[UnexpectedWorker, ...]:
         """Return the running workers that are not expected."""
         found = [run for run in self._running.values() if not run.expected]
         for run in found:
-            run.stranger = run.stranger or strangers.describe(run.worker, run.folder)
-        return tuple(run.stranger for run in found if run.stranger is not None)
+            run.description = run.description or unexpected.describe(run.worker, run.folder)
+        return tuple(run.description for run in found if run.description is not None)
 
     async def adopt(self, worker: WorkerId) -> None:
         """Expect a worker from now on; its state is reported as an event."""
@@ -155,7 +155,7 @@ class LocalRuntime:
             await self._find(worker, expected=True)
             return
         run.expected = True
-        self._tell_started(run)
+        self._report_start(run)
 
     async def end(self, worker: WorkerId, notice: Notice) -> None:
         """Stop an unexpected worker, and return when it has ended."""
@@ -195,9 +195,9 @@ class LocalRuntime:
         try:
             if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
                 return None
-            strangers.note_origin(folder, launch.origin)
-            told = supervisors.supervisor_config(launch, self._folders, self._sandbox)
-            handle, ready = supervisors.start(folder, told, lock)
+            unexpected.note_origin(folder, launch.origin)
+            config = supervisors.supervisor_config(launch, self._folders, self._sandbox)
+            handle, ready = supervisors.start(folder, config, lock)
             return RunningWorker(worker, folder, handle, ready, expected=True)
         finally:
             os.close(lock)
@@ -284,7 +284,7 @@ class LocalRuntime:
         folder = self._folders.worker(worker)
         if handle is not None:
             self._watch(RunningWorker(worker, folder, handle, None, expected, introduced=True))
-            self._tell_started(self._running[worker])
+            self._report_start(self._running[worker])
             return
         end = await ends.patiently(partial(records.read, str(folder), records.EXIT))
         if end is not None:
@@ -333,13 +333,13 @@ class LocalRuntime:
     def _command_started(self, run: RunningWorker) -> None:
         self._close_ready(run)
         with contextlib.suppress(OSError):  # unreadable files are read again later
-            self._tell_started(run)
+            self._report_start(run)
 
-    def _tell_started(self, run: RunningWorker) -> None:
+    def _report_start(self, run: RunningWorker) -> None:
         process = records.read(str(run.folder), records.PROCESS)
         at = None if process is None else process.get("started")
-        if run.expected and not run.told_started and isinstance(at, int | float):
-            run.told_started = run.introduced = True
+        if run.expected and not run.start_reported and isinstance(at, int | float):
+            run.start_reported = run.introduced = True
             self._events.put_nowait(WorkerStarted(run.worker, float(at)))
 
     def _supervisor_ended(self, run: RunningWorker) -> None:
@@ -347,7 +347,7 @@ class LocalRuntime:
 
     async def _conclude(self, run: RunningWorker, status: int | None) -> None:
         """Report the end of a worker whose supervisor has ended."""
-        await ends.patiently(partial(self._tell_started, run))
+        await ends.patiently(partial(self._report_start, run))
         read = partial(records.read, str(run.folder), records.EXIT)
         if (end := await ends.patiently(read)) is None:
             await self._lose(run.worker, status, run.expected)
@@ -384,11 +384,11 @@ class LocalRuntime:
             await asyncio.sleep(PROGRESS_S)
             for run in list(self._running.values()):
                 with contextlib.suppress(OSError):
-                    self._tell_started(run)
+                    self._report_start(run)
                     self._report_progress(run)
 
     def _report_progress(self, run: RunningWorker, *, over: bool = False) -> None:
-        if run.expected and run.told_started:
+        if run.expected and run.start_reported:
             saved = last_checkpoint(self._folders.checkpoint(run.worker.job))
             where = self._folders.exchange(run.worker)
             for news in run.look(where, saved, at=time.time(), over=over):

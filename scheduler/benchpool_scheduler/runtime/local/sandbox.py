@@ -36,7 +36,7 @@ class Sandbox:
         self._denied = denied
         self._log_bytes = log_bytes
 
-    def told(self, launch: Launch) -> dict[str, object]:
+    def settings(self, launch: Launch) -> dict[str, object]:
         """Return the isolation settings for the worker's supervisor."""
         bounded: dict[str, object] = {"log_bytes": self._log_bytes}
         if self._level == "off":

@@ -89,17 +89,17 @@ def supervisor_config(launch: Launch, folders: Folders, sandbox: Sandbox) -> dic
         "time_limit_s": launch.time_limit_s,
         "tag": tag(launch.worker, folders),
         "name": f"benchpool-{worker.job}-{worker.attempt}-{worker.worker}",
-        **sandbox.told(launch),
+        **sandbox.settings(launch),
     }
 
 
-def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[SupervisorHandle, int]:
+def start(folder: Path, config: Mapping[str, object], lock: int) -> tuple[SupervisorHandle, int]:
     """Start a supervisor; return its handle and a pipe that closes when the command runs."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     errors = os.open(folder / "supervisor.err", flags, 0o600)
     program = supervisor_process.Program.installed()
     try:
-        pid, ready = supervisor_process.spawn(program, folder, told, lock=lock, errors=errors)
+        pid, ready = supervisor_process.spawn(program, folder, config, lock=lock, errors=errors)
     finally:
         os.close(errors)  # so that the descriptor of the process can use its number
     try:

@@ -37,13 +37,13 @@ async def try_start(folders: Folders) -> StartFault | None:
         folder.mkdir(parents=True, mode=0o700)
         _take_room(folder)
         launch = Launch(WorkerId("trial", 1, 0), COMMAND, {}, (), folder)
-        told = supervisors.supervisor_config(launch, folders, Sandbox("off", log_bytes=ROOM))
-        told |= {"folders": [], "output": str(folder)}
+        config = supervisors.supervisor_config(launch, folders, Sandbox("off", log_bytes=ROOM))
+        config |= {"folders": [], "output": str(folder)}
         lock = take_lock(folder)
         if lock is None:
             return StartFault(None, "an earlier test start has not ended")
         try:
-            handle, ready = supervisors.start(folder, told, lock)
+            handle, ready = supervisors.start(folder, config, lock)
         finally:
             os.close(lock)
         os.close(ready)

@@ -19,7 +19,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused
 from benchpool_scheduler.phrases import count
-from benchpool_scheduler.runtime import Runtime, Stranger, Strangers, WorkerId
+from benchpool_scheduler.runtime import Runtime, UnexpectedWorker, UnexpectedWorkers, WorkerId
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.reservations import Leases
@@ -83,14 +83,14 @@ class OrphanRecovery:
         self._observed.put(with_fields(self._observed.now, safe_mode=now))
         self._observed.report("safe-mode", now.hold)
         self._observed.report("hub-database", now.hub)
-        self._observed.report("unknown-jobs", _say_unknown(now.unknown))
-        self._observed.report("unreadable", _say_unreadable(now.unreadable))
+        self._observed.report("unknown-jobs", _unknown_text(now.unknown))
+        self._observed.report("unreadable", _unreadable_text(now.unreadable))
         # Jobs that were held back may be scheduled again, and queued jobs have another wait reason.
-        told = set(before.held_jobs) ^ set(now.held_jobs)
+        changed = set(before.held_jobs) ^ set(now.held_jobs)
         if before.hold != now.hold:
-            told |= {job.id for job in self._ledger.live() if job.state is JobState.QUEUED}
-        if told:
-            self._ledger.jobs_changed.publish([job for job in told if self._ledger.job(job)])
+            changed |= {job.id for job in self._ledger.live() if job.state is JobState.QUEUED}
+        if changed:
+            self._ledger.jobs_changed.publish([job for job in changed if self._ledger.job(job)])
         return True
 
     def doubts(self, caller: Caller) -> contract.SafeModeIssues:
@@ -116,7 +116,7 @@ class OrphanRecovery:
         if request.id is not None:
             await shielded(self._decide(caller, request.id, end=request.end))
         if request.go_on:
-            await self._go_on()
+            await self._leave_safe_mode()
         if self.refresh():
             self._want_pass()
         return _doubts(self._observed.now.safe_mode)
@@ -177,12 +177,12 @@ class OrphanRecovery:
                     code="taken",
                 ) from None
             self._forget(record)
-        if isinstance(self._runtime, Strangers):
+        if isinstance(self._runtime, UnexpectedWorkers):
             for worker in attempt.live_workers:
                 await self._runtime.adopt(WorkerId(job.id, attempt.attempt, worker.index))
 
     async def _end(self, caller: Caller, job: UnknownJob | None, record: Unreadable | None) -> None:
-        if job is not None and isinstance(self._runtime, Strangers):
+        if job is not None and isinstance(self._runtime, UnexpectedWorkers):
             grace_s = self._observed.now.configuration.policy.grace_s
             notice = notices.unknown_ended(caller.name, grace_s)
             async with self._ledger.lock:
@@ -205,12 +205,12 @@ class OrphanRecovery:
         over = replace(attempt, workers=ended, ended=now, ended_by="notice")
         return SaveAttempt(over), SaveJob(replace(there, attempt=attempt.attempt))
 
-    async def _go_on(self) -> None:
+    async def _leave_safe_mode(self) -> None:
         """Leave safe mode and allow new work, after lost leases of benches are restored."""
         await self._observed.ask_hub()
         await self._leases.reconcile()
         if isinstance(self._ledger.store, Held):
-            await self._ledger.store.go_on()
+            await self._ledger.store.release_hold()
         self._ledger.lost = None
         hold.release(hub_database.path_in(self._observed.settings.state))
 
@@ -221,10 +221,10 @@ class OrphanRecovery:
     # ------------------------------------------------------------------ unknown jobs
 
     def _unknown(self) -> Iterable[UnknownJob]:
-        if not isinstance(self._runtime, Strangers):
+        if not isinstance(self._runtime, UnexpectedWorkers):
             return
-        of_attempt: dict[tuple[str, int], list[Stranger]] = {}
-        for it in self._runtime.strangers():
+        of_attempt: dict[tuple[str, int], list[UnexpectedWorker]] = {}
+        for it in self._runtime.unexpected_workers():
             of_attempt.setdefault((it.worker.job, it.worker.attempt), []).append(it)
         for (job, attempt), them in of_attempt.items():
             first = them[0]
@@ -249,7 +249,7 @@ class OrphanRecovery:
                 in_line=self._ledger.job(job) is not None,
             )
 
-    def _gpus(self, them: Iterable[Stranger]) -> tuple[str, ...] | None:
+    def _gpus(self, them: Iterable[UnexpectedWorker]) -> tuple[str, ...] | None:
         """Return the GPUs that these workers hold, or None if that is unknown for one of them."""
         found: list[str] = []
         for it in them:
@@ -263,7 +263,7 @@ class OrphanRecovery:
                 return None
         return tuple(found)
 
-    def _note(self, it: Stranger) -> StartNote | None:
+    def _note(self, it: UnexpectedWorker) -> StartNote | None:
         if it.worker not in self._origins:
             known = origin.decode(it.origin)
             if known is None or known.job.id != it.worker.job:
@@ -273,7 +273,7 @@ class OrphanRecovery:
 
     def _origin(self, job: UnknownJob, caller: Caller) -> StartNote:
         """Return the job as recorded at its start, or a guess from its processes."""
-        them = [it for it in self._strangers() if it.worker in job.workers]
+        them = [it for it in self._unknown_workers() if it.worker in job.workers]
         for it in them:
             known = self._note(it)
             if known is not None:
@@ -312,8 +312,12 @@ class OrphanRecovery:
             ),
         )  # fmt: skip
 
-    def _strangers(self) -> tuple[Stranger, ...]:
-        return self._runtime.strangers() if isinstance(self._runtime, Strangers) else ()
+    def _unknown_workers(self) -> tuple[UnexpectedWorker, ...]:
+        return (
+            self._runtime.unexpected_workers()
+            if isinstance(self._runtime, UnexpectedWorkers)
+            else ()
+        )
 
     def _some_project(self) -> str:
         configuration = self._observed.now.configuration
@@ -327,7 +331,7 @@ def _objects(submission: JobSubmission) -> tuple[str, ...]:
     return (*own, *(file.sha256 for file in submission.files))
 
 
-def _say_unknown(unknown: tuple[UnknownJob, ...]) -> str | None:
+def _unknown_text(unknown: tuple[UnknownJob, ...]) -> str | None:
     if not unknown:
         return None
     gpus = sum(len(job.gpus or ()) for job in unknown)
@@ -340,7 +344,7 @@ def _say_unknown(unknown: tuple[UnknownJob, ...]) -> str | None:
     )
 
 
-def _say_unreadable(unreadable: tuple[Unreadable, ...]) -> str | None:
+def _unreadable_text(unreadable: tuple[Unreadable, ...]) -> str | None:
     if not unreadable:
         return None
     first = unreadable[0]

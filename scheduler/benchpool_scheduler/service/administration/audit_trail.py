@@ -76,8 +76,8 @@ class AuditTrail:
         try:
             await self._files.open()
         except OSError as failed:
-            self._tell(failed)
-        self._tell_damage()
+            self._report_unwritable(failed)
+        self._report_damage()
 
     async def close(self) -> None:
         """Write the pending records and close the files."""
@@ -90,12 +90,12 @@ class AuditTrail:
         try:
             await self._files.append(self._record(deed))
         except OSError as failed:
-            self._tell(failed)
+            self._report_unwritable(failed)
         else:
             self._observed.report(_PROBLEM, None)
-        self._tell_damage()
+        self._report_damage()
 
-    def _tell_damage(self) -> None:
+    def _report_damage(self) -> None:
         """Record and report the damaged parts that were set aside."""
         found, self._files.damage = self._files.damage, []
         for sentence in found:
@@ -104,7 +104,7 @@ class AuditTrail:
             )
             self._observed.report(DAMAGED, f"The audit trail was damaged: {sentence}.")
 
-    def tell(self, deed: AuditEvent) -> None:
+    def record_soon(self, deed: AuditEvent) -> None:
         """Record an automatic action of the pool, without waiting for the disk."""
         self._soon(deed)
 
@@ -180,7 +180,7 @@ class AuditTrail:
             after=_cut(deed.after),
         )
 
-    def _tell(self, failed: OSError) -> None:
+    def _report_unwritable(self, failed: OSError) -> None:
         sentence = (
             f"The audit trail in {self._files.folder} cannot be written "
             f"({failed.strerror or failed}): current actions are not recorded. Free space there, "

@@ -38,7 +38,7 @@ class BenchTrail:
         already.
         """
         if one.done or not one.asked:
-            self._trail.tell(_deed(one))
+            self._trail.record_soon(_deed(one))
 
 
 def _deed(one: BenchGiven) -> AuditEvent:

@@ -99,8 +99,8 @@ class IdleDryRun:
         measured_h = sum(it.covered_s for it in found) / HOUR_S
         simulated = any(it.simulated for it in found)
         idle, ago = phrases.exactly(ladder.act_s), phrases.count(days, "day")
-        told = bool(rows) or sparing.servers > 0
-        notes = _notes(told, simulated, span_s, ladder.act_s)
+        found_any = bool(rows) or sparing.servers > 0
+        notes = _notes(found_any, simulated, span_s, ladder.act_s)
         return IdleBenches(
             text=_text(gpu_h, measured_h, rows, idle, ago, sparing.servers > 0),
             notes=[*sparing.notes(), *notes],
@@ -159,12 +159,12 @@ def _sightings(bench: _Bench, span_s: int, end: float) -> Iterator[Sighting]:
     first = min(bench.stretches)
     yield Sighting(at=float(first))
     for begin in sorted(bench.stretches):
-        told = bench.stretches[begin]
-        whole = len({it.gpu for it in told}) == len(bench.gpus)
+        buckets = bench.stretches[begin]
+        whole = len({it.gpu for it in buckets}) == len(bench.gpus)
         yield Sighting(
             at=min(float(begin + span_s), end),
-            measured_s=min(it.covered_s for it in told) if whole else 0.0,
-            activity=max(_most(it) for it in told),
+            measured_s=min(it.covered_s for it in buckets) if whole else 0.0,
+            activity=max(_most(it) for it in buckets),
             working=False,
         )
 

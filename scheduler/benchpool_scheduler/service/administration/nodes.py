@@ -54,7 +54,7 @@ class NodeAdmin:
         self._ledger = ledger
         self._observed = observed
         self._want_pass = want_pass
-        self._said = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def restore(self) -> None:
         """Apply the saved settings after a start."""
@@ -63,14 +63,14 @@ class NodeAdmin:
     async def run(self) -> None:
         """Close and open machines when their windows begin and end; runs until cancelled."""
         while True:
-            self._said.clear()
+            self._changed.clear()
             self._put(self._observed.now.nodes)
             now = self._observed.settings.clock.now()
             ahead = [at for at in closings.changes(self._observed.now.nodes) if at > now]
             wait_s = min([LONGEST_S, *(at - now for at in ahead)])
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
-                    await self._said.wait()
+                    await self._changed.wait()
 
     # ------------------------------------------------------------------ reading
 
@@ -112,17 +112,17 @@ class NodeAdmin:
 
     def _intake(self, name: str, node: NodeRecord) -> tuple[NodeIntake, str]:
         seen = self._observed.now
-        said = closings.words(node, closed=name in seen.closed)
+        text = closings.words(node, closed=name in seen.closed)
         if node.drained is not None:
-            return NodeIntake.DRAINING, f"{name} {said}: no job starts there, running jobs go on."
+            return NodeIntake.DRAINING, f"{name} {text}: no job starts there, running jobs go on."
         if name in seen.closed:
-            return NodeIntake.MAINTENANCE, f"{name} {said}: no job starts there."
+            return NodeIntake.MAINTENANCE, f"{name} {text}: no job starts there."
         if name in seen.drained or not seen.inventory.facts.get(name, UNKNOWN).ready:
             return NodeIntake.NOT_READY, (
                 f"{name} is not ready: no job starts there until it is; "
                 "`benchpool status` shows details."
             )
-        return NodeIntake.OPEN, f"{name} {said}." if said else f"{name} accepts jobs."
+        return NodeIntake.OPEN, f"{name} {text}." if text else f"{name} accepts jobs."
 
     def _goes_beyond(self, job: str, begins: float) -> bool:
         """Return whether a running job may continue beyond an instant."""
@@ -135,46 +135,46 @@ class NodeAdmin:
 
     # ------------------------------------------------------------------ changes
 
-    async def drain(self, caller: Caller, name: str, said: NodeReason) -> PoolNode:
+    async def drain(self, caller: Caller, name: str, request: NodeReason) -> PoolNode:
         """Drain a machine: nothing more starts there.
 
         Errors: Forbidden, NotFound, InvalidInput, Unavailable.
         """
-        now, reason = self._observed.settings.clock.now(), _words(said.reason)
+        now, reason = self._observed.settings.clock.now(), _words(request.reason)
 
         def drained(node: NodeRecord) -> NodeRecord:
             since = now if node.drained is None else node.drained
             return replace(node, drained=since, reason=reason, by=caller.name)
 
-        return await self._say(caller, name, drained)
+        return await self._change(caller, name, drained)
 
-    async def open(self, caller: Caller, name: str, said: NodeOpened) -> PoolNode:
+    async def open(self, caller: Caller, name: str, request: NodeOpened) -> PoolNode:
         """Let jobs and benches start there again. Errors: Forbidden, NotFound, Unavailable."""
-        return await self._say(
+        return await self._change(
             caller,
             name,
             lambda node: replace(node, drained=None, reason="", by="", window=None),
         )
 
-    async def note(self, caller: Caller, name: str, said: NodeNote) -> PoolNode:
+    async def note(self, caller: Caller, name: str, request: NodeNote) -> PoolNode:
         """Set the note that users see. Errors: Forbidden, NotFound, Unavailable."""
-        text = one_line(said.text)
-        return await self._say(caller, name, lambda node: replace(node, note=text))
+        text = one_line(request.text)
+        return await self._change(caller, name, lambda node: replace(node, note=text))
 
-    async def maintain(self, caller: Caller, name: str, said: NodeWindow) -> PoolNode:
+    async def maintain(self, caller: Caller, name: str, request: NodeWindow) -> PoolNode:
         """Set its maintenance window. Errors: Forbidden, NotFound, InvalidInput, Unavailable."""
-        begins, now = said.begins.timestamp(), self._observed.settings.clock.now()
-        ends = begins + said.lasts_s
+        begins, now = request.begins.timestamp(), self._observed.settings.clock.now()
+        ends = begins + request.lasts_s
         if ends <= now:
             raise InvalidInput(
                 f"This window would have ended at {closings.instant(ends)}, and it is "
                 f"{closings.instant(now)} now. Use a later begin, or more hours.",
                 field="begins",
             )
-        window = NodeWindowRecord(begins, ends, _words(said.reason), caller.name)
-        return await self._say(caller, name, lambda node: replace(node, window=window))
+        window = NodeWindowRecord(begins, ends, _words(request.reason), caller.name)
+        return await self._change(caller, name, lambda node: replace(node, window=window))
 
-    async def _say(
+    async def _change(
         self, caller: Caller, name: str, change: Callable[[NodeRecord], NodeRecord]
     ) -> PoolNode:
         rights.require_admin(caller, "manage machines")
@@ -188,7 +188,7 @@ class NodeAdmin:
             nodes = self._current({**known, name: change(known.get(name, NodeRecord(name)))})
             await self._ledger.commit(SaveNodes(tuple(nodes.values())))
             self._put(nodes)
-        self._said.set()
+        self._changed.set()
         self._want_pass()
 
     def _require(self, name: str) -> None:

@@ -51,7 +51,7 @@ AGAIN_S = (0.0, 10.0, 60.0, 300.0)
 """Delays before each try to reach an address, in seconds. After the last one the address is given
 up, and the user's page shows the failure.
 """
-TOLD_FOR_S = 2 * job_messages.FRESH_S
+REMEMBERED_S = 2 * job_messages.FRESH_S
 
 POOL = ""
 """Recipient for the site's own addresses, which get the notifications for administrators."""
@@ -220,10 +220,10 @@ class NotificationDelivery:
         since = conditions.lasting(there, self.kept.record.since, now)
         self.kept.record = replace(self.kept.record, since=since)
         for one in there:
-            for person in self._who_hears(one):
+            for person in self._recipients(one):
                 self._note(person, conditions.message(one, since[one.name]))
 
-    def _who_hears(self, one: conditions.PoolCondition) -> Iterable[str]:
+    def _recipients(self, one: conditions.PoolCondition) -> Iterable[str]:
         if self.site.pool and one.event is not NotificationEvent.IDLE_BENCH:
             yield POOL  # an idle bench concerns its owner only
         configuration = self._observed.now.configuration
@@ -232,16 +232,16 @@ class NotificationDelivery:
             if found is None or one.event not in subscription.events or not subscription.addresses:
                 continue
             who = Caller(name, found.admin, frozenset(found.groups))
-            hears = found.admin
+            concerned = found.admin
             if one.user or one.project:
                 led = bool(one.project) and rights.leads(who, one.project, configuration)
-                hears = name == one.user or led
-            if hears:
+                concerned = name == one.user or led
+            if concerned:
                 yield name
 
     def _note(self, person: str, message: Message) -> None:
-        told = self.kept.record.told.get(person, {})
-        if message.id not in told and message.id not in self._under_way.get(person, {}):
+        delivered = self.kept.record.told.get(person, {})
+        if message.id not in delivered and message.id not in self._under_way.get(person, {}):
             self._pending.setdefault(person, {})[message.id] = message
 
     # ------------------------------------------------------------------ sending
@@ -286,8 +286,8 @@ class NotificationDelivery:
         came = {one.id: why for one, why in zip(to, results, strict=True)}
         if person == POOL:
             failed = [why for why in results if why is not None]
-            said = f"Messages to the site's own addresses fail: {failed[0]}" if failed else None
-            self._observed.report(_PROBLEM, said)
+            problem = f"Messages to the site's own addresses fail: {failed[0]}" if failed else None
+            self._observed.report(_PROBLEM, problem)
         else:
             try:
                 await self.kept.change(person, lambda own: _with_results(own, came, now))
@@ -306,13 +306,13 @@ class NotificationDelivery:
     async def _remember(self, person: str, messages: Mapping[str, Message]) -> None:
         now, record = self.now(), self.kept.record
         lasting = {conditions.id_of(name, since) for name, since in record.since.items()}
-        told = {
-            who: {id_: at for id_, at in ids.items() if at > now - TOLD_FOR_S or id_ in lasting}
+        delivered = {
+            who: {id_: at for id_, at in ids.items() if at > now - REMEMBERED_S or id_ in lasting}
             for who, ids in record.told.items()
         }
-        told.setdefault(person, {}).update(dict.fromkeys(messages, now))
+        delivered.setdefault(person, {}).update(dict.fromkeys(messages, now))
         sent = {who: pace.kept(at, now) for who, at in record.sent.items()}
-        self.kept.record = replace(record, told=told, sent=sent)
+        self.kept.record = replace(record, told=delivered, sent=sent)
         try:
             await self.kept.save_record()
         except OSError as failed:

@@ -23,7 +23,7 @@ class PreemptionTrail:
     def preempted(self, commands: Sequence[Preempt]) -> None:
         """Record committed preemptions, without waiting for the disk."""
         for one in commands:
-            self._trail.tell(self._deed(one))
+            self._trail.record_soon(self._deed(one))
 
     def _deed(self, one: Preempt) -> AuditEvent:
         victim = self._ledger.job(one.job)

@@ -88,8 +88,8 @@ class ProjectAccess:
                 raise Refused(
                     f"You have {len(mine)} open access requests, and {MOST_OF_USER} is the limit. "
                     "Wait until one is decided.",
-                    code="too-many-wishes",
-                    numbers={"wishes": len(mine), "limit": MOST_OF_USER},
+                    code="too-many-access-requests",
+                    numbers={"access_requests": len(mine), "limit": MOST_OF_USER},
                 )
             at = datetime.fromtimestamp(self._observed.settings.clock.now(), UTC)
             request = AccessRequest(caller.name, asked.project, at, one_line(asked.reason))
@@ -109,8 +109,8 @@ class ProjectAccess:
                     f"{asked.user} has no access request for project {asked.project}.",
                     field="user",
                 )
-            said = one_line(asked.reason) or f"by {caller.name}, without a reason"
-            request = replace(requests[key], declined=said)
+            reason = one_line(asked.reason) or f"by {caller.name}, without a reason"
+            request = replace(requests[key], declined=reason)
             await self._write({**requests, key: request})
         return self._seen_by(caller, request)
 

@@ -189,7 +189,7 @@ class Reconfiguration:
     ) -> contract.ConfigurationChange:
         async with self._ledger.lock:
             answer = await self._take(text, origin, source)
-        self._tell()
+        self._announce()
         return answer
 
     async def _revert(
@@ -200,11 +200,13 @@ class Reconfiguration:
             await asyncio.to_thread(self.read, text, source)
             kept = await asyncio.to_thread(self._keep_edit, text)
             answer = await self._take(text, origin, source, over=() if kept is None else kept[1:])
-        self._tell()
+        self._announce()
         if kept is None:
             return answer
-        told = f"{self._file} was changed by hand and was not in force: that text is in {kept[0]}."
-        return structs.replace(answer, warnings=[*answer.warnings, told])
+        warning = (
+            f"{self._file} was changed by hand and was not in force: that text is in {kept[0]}."
+        )
+        return structs.replace(answer, warnings=[*answer.warnings, warning])
 
     def _keep_edit(self, text: str) -> tuple[Path, str] | None:
         if self._file is None:
@@ -220,7 +222,7 @@ class Reconfiguration:
             await asyncio.to_thread(self._refuse_changed_file)
             text = await asyncio.to_thread(self._edited, edit.settings)
             answer = await self._take(text, origin, f"the changed {self._named}")
-        self._tell()
+        self._announce()
         return answer
 
     async def _take(
@@ -257,7 +259,7 @@ class Reconfiguration:
         self._observed.put(self._observed.now.with_configuration(new))
         return structs.replace(answer, version=number)
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         if self._file is not None:
             self._observed.report(CONFIGURATION, None)
         self._changed()
@@ -295,7 +297,7 @@ class Reconfiguration:
         async with self._ledger.lock:  # reloads run one after another
             text = await asyncio.to_thread(configuration_file.read, self._file)
             answer = await self._take(text, VersionOrigin(VersionWay.RELOAD), None, written=True)
-        self._tell()
+        self._announce()
         return answer
 
     def read(self, text: str, source: str | None = None) -> Configuration:

@@ -249,7 +249,7 @@ class WhatIfs:
             changes=change.changes,
             warnings=change.warnings,
             history=None if replayed is None else workloads.answer(replayed),
-            people=people_told(found.changed),
+            people=affected_users(found.changed),
         )
 
     def _job(self, change: whatif.JobComparison) -> contract.JobWhatIf:
@@ -266,7 +266,7 @@ class WhatIfs:
         )
 
 
-def people_told(changed: Sequence[whatif.JobComparison]) -> list[str]:
+def affected_users(changed: Sequence[whatif.JobComparison]) -> list[str]:
     """Return a sentence for each user whose jobs the change would affect."""
     found: dict[str, list[whatif.JobComparison]] = {}
     for one in changed:
@@ -338,9 +338,9 @@ def _parts(found: whatif.Comparison) -> Iterator[str]:
         ),
         (sum(it.after.moved and not it.before.moved for it in jobs), "job", "would move"),
     ]
-    told = [f"{count(number, noun)} {would}" for number, noun, would in others if number]
-    yield from told
-    if not (starts or pays or told):
+    clauses = [f"{count(number, noun)} {would}" for number, noun, would in others if number]
+    yield from clauses
+    if not (starts or pays or clauses):
         yield f"{count(len(jobs), 'job')} would have other GPUs"
 
 

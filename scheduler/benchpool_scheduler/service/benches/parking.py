@@ -86,7 +86,7 @@ class BenchParking:
             with contextlib.suppress(OSError, msgspec.DecodeError):
                 found = msgspec.json.decode(self._file.read_bytes(), type=list[ParkedRecord])
                 self._kept = {it.lease.id: it for it in found}
-            self._tell()
+            self._publish()
 
     # ------------------------------------------------------------------ actions
 
@@ -316,11 +316,11 @@ class BenchParking:
             self._kept.pop(record.lease.id, None)
         else:
             self._kept[record.lease.id] = record
-        self._tell()
+        self._publish()
         self._news.set()
         self._want_pass()
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         parked = {
             it.lease.gpus[0]: ParkedGpu(it.lease.id, it.lease.user, it.state is ParkState.ASKING)
             for it in self._kept.values()

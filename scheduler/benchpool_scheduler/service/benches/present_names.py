@@ -34,11 +34,11 @@ def present_names(
         renamed: Current names of users, by former name, for servers that name no lease.
     """
     servers = list(servers)
-    told = {it.held.lease: it.user for it in servers if it.held is not None and it.held.gpus}
+    owners = {it.held.lease: it.user for it in servers if it.held is not None and it.held.gpus}
     there = {(it.user, it.name) for it in servers}
     found = []
     for lease in leases:
-        user = told.get(lease.id, renamed.get(lease.user, lease.user))
+        user = owners.get(lease.id, renamed.get(lease.user, lease.user))
         if user != lease.user and (user, lease.server) in there:
             found.append(replace(lease, user=user))
     return found

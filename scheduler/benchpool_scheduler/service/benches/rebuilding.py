@@ -54,7 +54,7 @@ class LostBenches:
             try:
                 await self._write(lease)
             except Conflict:
-                taken.append(_say_taken(lease))
+                taken.append(_taken_text(lease))
             else:
                 log.warning("the lost record of the bench %s was rebuilt", lease)
         self._observed.report(_PROBLEM, " ".join(taken) or None)
@@ -90,7 +90,7 @@ class LostBenches:
             self._ledger.unreadable = kept
 
 
-def _say_taken(lease: LeaseRecord) -> str:
+def _taken_text(lease: LeaseRecord) -> str:
     server = f"server {lease.server} of {lease.user}" if lease.server else f"server of {lease.user}"
     return (
         f"The record of a bench was lost, and its GPUs were assigned again meanwhile: the "

@@ -180,7 +180,7 @@ class Leases:
             served = True
         self.renew_calls()
         if served:
-            self._tell_line()
+            self._notify_waiting()
 
     def _first_ready(self) -> tuple[Place, Seat] | None:
         seated = self._line.seats()
@@ -212,10 +212,10 @@ class Leases:
                 await self._ledger.commit(DropLease(lease_id))
                 self._line.ended(lease)
             self.renew_calls()
-        self._tell_line()
+        self._notify_waiting()
         self._want_pass()
 
-    def _tell_line(self) -> None:
+    def _notify_waiting(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

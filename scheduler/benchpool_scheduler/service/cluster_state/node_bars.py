@@ -58,8 +58,8 @@ def room_bar(attempts: Sequence[AttemptRecord]) -> RoomBar | None:
     full = list(takewhile(lambda one: one.ended_by == EndedBy.NO_ROOM, reversed(attempts)))
     if not full:
         return None
-    said = next((w.text for w in full[0].workers if w.ended_by == EndedBy.NO_ROOM), None)
-    return RoomBar(said, len(full), full[0].ended or 0.0)
+    text = next((w.text for w in full[0].workers if w.ended_by == EndedBy.NO_ROOM), None)
+    return RoomBar(text, len(full), full[0].ended or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

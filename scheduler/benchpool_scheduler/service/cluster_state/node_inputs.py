@@ -27,7 +27,7 @@ class NodeInputs:
             them.
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
         drained: Nodes that take no starts because of a fault. ``closed``: nodes that an
-            administrator closed. ``said``: records of nodes, closed or not.
+            administrator closed. ``records``: records of nodes, closed or not.
         blocked: GPUs of quarantined jobs.
     """
 
@@ -38,7 +38,7 @@ class NodeInputs:
     blocked: frozenset[str] = frozenset()
     drained: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
-    said: Mapping[str, NodeRecord] = field(default_factory=dict)
+    records: Mapping[str, NodeRecord] = field(default_factory=dict)
     called: Mapping[str, int] = field(default_factory=dict)
     lends: bool = False
 
@@ -57,7 +57,7 @@ def node_inputs(
         blocked=blocked,
         drained=seen.drained,
         closed=seen.closed,
-        said=seen.nodes,
+        records=seen.nodes,
         called=reserve.called,
         lends=seen.configuration.build.lend_idle,
     )
@@ -76,7 +76,7 @@ def node(of: NodeInputs, place: str) -> Node:
     called, kept = of.called.get(place, 0), of.kept.get(place, 0)
     devices = of.inventory.places[place]
     machine = node_of(place)
-    closed, said = machine in of.closed, of.said.get(machine)
+    closed, record = machine in of.closed, of.records.get(machine)
     model, facts = devices[0].model, of.inventory.facts.get(machine, UNKNOWN)
     there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
     gpus = tuple(
@@ -104,8 +104,8 @@ def node(of: NodeInputs, place: str) -> Node:
         ready=facts.ready and machine not in of.drained and not closed,
         links=links,
         sockets=sockets,
-        closed=closings.words(said, closed=closed),
-        closes_s=closings.closes_s(said, closed=closed),
+        closed=closings.words(record, closed=closed),
+        closes_s=closings.closes_s(record, closed=closed),
         away=sum(d.uuid not in of.leased for d in devices) - len(gpus),
     )
 

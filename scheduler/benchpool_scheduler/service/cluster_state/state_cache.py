@@ -69,10 +69,10 @@ class ClusterSpec:
 
     def sees_jobs_as(self, other: ClusterSpec) -> bool:
         """Return whether jobs have the same facts under another spec."""
-        return (self.homes, self.slices, self.node_inputs.said, self.hours) == (
+        return (self.homes, self.slices, self.node_inputs.records, self.hours) == (
             other.homes,
             other.slices,
-            other.node_inputs.said,
+            other.node_inputs.records,
             other.hours,
         )
 
@@ -124,7 +124,7 @@ class StateCache:
         self._jobs: dict[JobId, JobFacts] = {}
         self._expiring: list[tuple[float, str]] = []
         self._expiry_of: dict[str, float] = {}
-        self._anew = False
+        self._stale = False
         self.quarantined: dict[str, Quarantined] = {}
         self.rebuilt = self.rehoused = 0
 
@@ -136,13 +136,13 @@ class StateCache:
 
     def renew(self) -> None:
         """Make the next pass rebuild the state and retry the quarantined jobs."""
-        self._anew = True
+        self._stale = True
 
     def take_input(self) -> PassInput:
         """Take the changes since the previous pass. The caller holds the ledger's lock."""
         seen = self._observed.now
-        if self._anew:
-            self._anew, self._spec = False, None
+        if self._stale:
+            self._stale, self._spec = False, None
             self.quarantined.clear()
         homes = snapshots.homes(seen, self._ledger.counters.projects())
         touched, self._touched = self._touched, {}

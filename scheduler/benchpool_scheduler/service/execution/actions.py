@@ -45,12 +45,12 @@ class Actions:
         ledger: Ledger,
         observed: SchedulerState,
         runtime: Runtime,
-        told: Callable[[WorkerEvent], None],
+        report: Callable[[WorkerEvent], None],
     ) -> None:
         self._ledger = ledger
         self._observed = observed
         self._runtime = runtime
-        self._told = told
+        self._report = report
         self._launcher = Launcher(observed)
         self.stops = Stops(ledger, observed, runtime)
         self.before_stop: Callable[[WorkerId, Notice], Awaitable[Notice]] = _at_once
@@ -71,7 +71,7 @@ class Actions:
         for worker, notice in work.stops:
             if worker not in work.stopped:
                 self._waiting.append((worker.job, partial(self._stop, worker, notice)))
-        self._go_on()
+        self._start_pump()
 
     def stopping(self, work: UnitOfWork) -> Callable[[str], None]:
         """Return a function that notifies a job's workers as soon as the job's stop is written.
@@ -89,11 +89,11 @@ class Actions:
             for worker, notice in early.pop(job, ()):
                 work.stopped.add(worker)
                 self._waiting.append((job, partial(self._stop, worker, notice)))
-            self._go_on()
+            self._start_pump()
 
         return written
 
-    def _go_on(self) -> None:
+    def _start_pump(self) -> None:
         if self._waiting and self._pump is None:
             self._pump = asyncio.create_task(self._begin_all())
 
@@ -165,10 +165,10 @@ class Actions:
         fault: int | None = None,
     ) -> None:
         now = self._observed.settings.clock.now()
-        self._told(WorkerEnded(worker, now, None, by, text, fault))
+        self._report(WorkerEnded(worker, now, None, by, text, fault))
 
     async def _stop(self, worker: WorkerId, notice: Notice) -> None:
-        await self.stops.tell(worker, await self.before_stop(worker, notice))
+        await self.stops.send(worker, await self.before_stop(worker, notice))
 
 
 async def _at_once(worker: WorkerId, notice: Notice) -> Notice:

@@ -94,7 +94,7 @@ def pinned(settings: ServiceSettings, user: str, submission: JobSubmission) -> J
     return replace(submission, image=settings.containers.pinned(user, submission.image).image)
 
 
-def told(
+def describe(
     settings: ServiceSettings,
     user: str,
     submission: JobSubmission,
@@ -110,7 +110,7 @@ def told(
     if where is None:
         return None
     if isinstance(submission.entry, PodsEntry):
-        text = said_of_pods(submission.entry)
+        text = describe_pods(submission.entry)
         return Container(None, False, text, spec.cpus, spec.memory_gib)
     nodes = tuple(worker.node for worker in attempt.workers) if attempt is not None else ()
     claim, why = _home(where, user, submission, nodes)
@@ -131,10 +131,10 @@ def told(
     )
 
 
-def said_of_pods(entry: PodsEntry) -> str:
+def describe_pods(entry: PodsEntry) -> str:
     """Return a sentence about foreign pods and the location of their logs.
 
-    >>> said_of_pods(PodsEntry("a", "Pod", "train", ["train"]))
+    >>> describe_pods(PodsEntry("a", "Pod", "train", ["train"]))
     'It is a pod in namespace a, created outside benchpool; its log: kubectl -n a logs train'
     """
     many = len(entry.pods)

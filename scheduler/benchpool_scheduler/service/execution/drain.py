@@ -112,7 +112,7 @@ class Drain:
             if closed and node not in self._trials:
                 task = asyncio.create_task(self._try_until_it_works(node))
                 self._trials[node] = task
-        self._tell()
+        self._publish()
 
     async def _try_until_it_works(self, node: str) -> None:
         try:
@@ -134,7 +134,7 @@ class Drain:
             log.exception("a trial start on %s failed", node)
             return StartFault(None, str(error))
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         """Exclude these nodes from passes, and report them to administrators."""
         closed = {
             name: node for name, node in self._nodes.items() if not draining.takes(node.intake)

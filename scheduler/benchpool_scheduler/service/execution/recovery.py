@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
-from benchpool_scheduler.runtime import Notice, Runtime, Strangers, WorkerId
+from benchpool_scheduler.runtime import Notice, Runtime, UnexpectedWorkers, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, hanging, notices
 from benchpool_scheduler.service.observed.observed import SchedulerState
@@ -34,11 +34,11 @@ async def recover(ledger: Ledger, observed: SchedulerState, runtime: Runtime) ->
 
 async def _end_what_is_over(ledger: Ledger, runtime: Runtime) -> None:
     """End workers whose end is on record. Administrators decide about those without one."""
-    if not isinstance(runtime, Strangers):
+    if not isinstance(runtime, UnexpectedWorkers):
         return
-    if runtime.strangers():
+    if runtime.unexpected_workers():
         await ledger.read_older()  # their records may be old
-    over = [it.worker for it in runtime.strangers() if _is_over(ledger, it.worker)]
+    over = [it.worker for it in runtime.unexpected_workers() if _is_over(ledger, it.worker)]
     await asyncio.gather(*(runtime.end(worker, notices.over_already()) for worker in over))
 
 

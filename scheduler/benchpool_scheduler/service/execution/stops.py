@@ -55,7 +55,7 @@ class Stops:
         """Number of stops that are not written yet."""
         return len(self._kept)
 
-    async def tell(self, worker: WorkerId, notice: Notice) -> None:
+    async def send(self, worker: WorkerId, notice: Notice) -> None:
         """Send a stop to a worker. A failure is retried in the background. Never raises."""
         kept = self._kept.get(worker)
         if kept is not None and kept.kind == "cancel" and notice.kind == "pause":
@@ -94,7 +94,7 @@ class Stops:
             )
             if now >= at and worker not in self._kept:
                 log.warning("worker %s still runs after its stop request; resending", worker)
-                await self.tell(worker, notice)
+                await self.send(worker, notice)
                 self._due[worker] = (now + pause, min(2 * pause, OVERDUE_S[1]))
 
     async def _try_again(self, worker: WorkerId) -> None:

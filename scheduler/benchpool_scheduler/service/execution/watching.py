@@ -69,7 +69,7 @@ class Watcher:
         self.reported: Topic[WorkerMetrics] = Topic()
         self.newest_xid: Callable[[Collection[str], float], int | None] = lambda gpus, since: None
 
-    def tell(self, event: WorkerEvent) -> None:
+    def enqueue(self, event: WorkerEvent) -> None:
         """Queue an event that did not come from the runtime."""
         self._inbox.put_nowait(event)
 
@@ -192,15 +192,17 @@ def _progress(before: JobProgress | None, event: WorkerProgress) -> JobProgress:
     )
 
 
-def _runs(known: tuple[TrackerRun, ...], told: tuple[ReportedRun, ...]) -> tuple[TrackerRun, ...]:
+def _runs(
+    known: tuple[TrackerRun, ...], reported: tuple[ReportedRun, ...]
+) -> tuple[TrackerRun, ...]:
     """Return the tracker runs of all attempts without duplicates, the newest last."""
     kept = [(one.tracker, one.url) for one in known]
-    return tuple(TrackerRun(*one) for one in tracker_runs.checked([*kept, *told]))
+    return tuple(TrackerRun(*one) for one in tracker_runs.checked([*kept, *reported]))
 
 
-def _is_further(before: JobProgress, said: WorkerProgress) -> bool:
+def _is_further(before: JobProgress, report: WorkerProgress) -> bool:
     """Return whether the report has a save at a later step than known before."""
-    step = said.checkpoint_step
+    step = report.checkpoint_step
     return step is not None and (before.step is None or step > before.step)
 
 
@@ -208,11 +210,11 @@ def _most(*fractions: float | None) -> float | None:
     return max((it for it in fractions if it is not None), default=None)
 
 
-def _since(known: tuple[float, float] | None, said: WorkerProgress) -> tuple[float, float] | None:
+def _since(known: tuple[float, float] | None, report: WorkerProgress) -> tuple[float, float] | None:
     """Return the start of the pace measurement: the first report, or where progress fell."""
-    if said.fraction is None or (known is not None and known[1] <= said.fraction):
+    if report.fraction is None or (known is not None and known[1] <= report.fraction):
         return known
-    return said.at, said.fraction
+    return report.at, report.fraction
 
 
 def on_clock(event: WorkerEvent, clock: Clock) -> WorkerEvent:

@@ -11,10 +11,10 @@ from benchpool_scheduler.service.observed.observed import SchedulerState
 async def see_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
     """Update which users are past a budget; return whether this has changed."""
     await hours.refresh(observed.now.configuration)
-    return tell_hours(hours, observed)
+    return update_hours(hours, observed)
 
 
-def tell_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
+def update_hours(hours: HoursUsed, observed: SchedulerState) -> bool:
     """Update which users are past a budget, from the use counted so far; return whether it has
     changed.
     """

@@ -105,7 +105,7 @@ class Housekeeping:
         self._observed.report("disk", disk.problem_of(disk.room_of(state), state))
         await self._stops.repeat()
         self.count_use()
-        changed |= self._tell_use()
+        changed |= self._update_use()
         changed |= await see_hours(self._hours, self._observed)
         changed |= self._leases.renew_calls()
         if changed:
@@ -116,18 +116,18 @@ class Housekeeping:
         devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
         seen = self._observed.now
         devices = seen.safe_mode.without_blocked(devices)
-        if devices == seen.inventory.devices and nodes == seen.inventory.told:
+        if devices == seen.inventory.devices and nodes == seen.inventory.reported:
             return False
         self._observed.put(seen.with_machines(devices, nodes))
         return True
 
-    def _tell_use(self) -> bool:
+    def _update_use(self) -> bool:
         """Update the past use in the inputs of the core; return whether it has changed (R7)."""
         seen = self._observed.now
-        told = self._usage.tell(seen.usage, seen.configuration)
-        if told == seen.usage:
+        usage = self._usage.snapshot(seen.usage, seen.configuration)
+        if usage == seen.usage:
             return False
-        self._observed.put(replace(seen, usage=told))
+        self._observed.put(replace(seen, usage=usage))
         return True
 
     def count_use(self) -> None:
@@ -162,7 +162,7 @@ class Housekeeping:
             self._observed.report("hub", str(error))
             return
         self._observed.report("hub", None)
-        left = self._observed.left_users.told(list(self._ledger.live()))
+        left = self._observed.left_users.describe(list(self._ledger.live()))
         self._observed.report("left-users", left)
         self.check_reserve()
         self.check_guarantees()

@@ -50,8 +50,8 @@ class Commands:
         record = self._ledger.job(job)
         held = record is not None and record.user != caller.name and rights.may_lift(caller)
         stop = notices.paused(caller.name, asked.reason, self._grace_s, self._now, held=held)
-        said = notices.reason_given(asked.reason)
-        await self._do(lambda work: transitions.pause(work, job, stop, said))
+        reason = notices.reason_given(asked.reason)
+        await self._do(lambda work: transitions.pause(work, job, stop, reason))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Queue a paused job again. Errors: Refused, Unavailable."""

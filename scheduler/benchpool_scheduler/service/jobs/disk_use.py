@@ -28,8 +28,8 @@ async def counted(paths: Sequence[Path]) -> dict[Path, int]:
     """
     found: dict[Path, int] = {}
     for first in range(0, len(paths), AT_ONCE):
-        said = await _du(paths[first : first + AT_ONCE])
-        for line in said.split(b"\0"):
+        output = await _du(paths[first : first + AT_ONCE])
+        for line in output.split(b"\0"):
             size, _, name = line.partition(b"\t")
             if size.isdigit():
                 found[Path(name.decode(errors="surrogateescape"))] = int(size) * 1024
@@ -61,12 +61,12 @@ async def _du(paths: Sequence[Path]) -> bytes:
     try:
         async with asyncio.timeout(MOST_S):
             du = await asyncio.shield(starting)
-            said, _ = await du.communicate()
+            output, _ = await du.communicate()
     except OSError:  # not started, or timed out
         return b""
     finally:
         await _end(starting)
-    return said
+    return output
 
 
 async def _end(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

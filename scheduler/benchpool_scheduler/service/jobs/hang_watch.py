@@ -101,11 +101,11 @@ class HangWatch:
                 known.computed = it.at
             known.measured = it.at
 
-    def reported(self, told: WorkerMetrics) -> None:
+    def reported(self, metrics: WorkerMetrics) -> None:
         """Record that a worker reported values."""
-        watched = self._watched.get(told.worker.job)
-        if watched is not None and watched.attempt == told.worker.attempt:
-            watched.reported = told.at
+        watched = self._watched.get(metrics.worker.job)
+        if watched is not None and watched.attempt == metrics.worker.attempt:
+            watched.reported = metrics.at
 
     async def run(self) -> None:
         """Check periodically until cancelled."""
@@ -166,11 +166,13 @@ class HangWatch:
     def _signs(
         self, job: JobRecord, attempt: AttemptRecord, watched: _Watched, now: float
     ) -> Signs:
-        said = job.progress
-        told = said.at if said is not None and said.attempt == job.attempt else None
+        progress = job.progress
+        reported_at = (
+            progress.at if progress is not None and progress.attempt == job.attempt else None
+        )
         return Signs(
             watched.since,
-            reported=newest(told, watched.reported),
+            reported=newest(reported_at, watched.reported),
             wrote=watched.wrote,
             computed=self._computed(attempt, watched, now),
             gpu=watched.gpu,

@@ -39,7 +39,7 @@ from benchpool_scheduler.store.records import DropJob, Note
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
-SOMEBODY = Caller("kubectl", kind="service")
+OBJECT_WRITER = Caller("kubectl", kind="service")
 """Caller for writes to objects; the API server has authorised the writer and does not name it."""
 
 DELETED = ActionReason("its object was deleted")
@@ -111,9 +111,9 @@ class InboundJobs:
             case _ if not known_job:
                 return
             case SuspendWritten(id=job, suspend=True):
-                await self._commands.pause(SOMEBODY, job, ActionReason())
+                await self._commands.pause(OBJECT_WRITER, job, ActionReason())
             case SuspendWritten(id=job):
-                await self._commands.resume(SOMEBODY, job, ActionReason())
+                await self._commands.resume(OBJECT_WRITER, job, ActionReason())
             case FieldWritten():
                 await self._take_field(store, one)
             case JobGone(id=job):
@@ -121,7 +121,7 @@ class InboundJobs:
 
     async def _take_field(self, store: Inbound, one: FieldWritten) -> None:
         try:
-            await self._commands.take_field(SOMEBODY, one.id, one.field, one.value)
+            await self._commands.take_field(OBJECT_WRITER, one.id, one.field, one.value)
         except Unavailable:
             raise
         except BenchpoolError as error:
@@ -171,7 +171,7 @@ class InboundJobs:
             return
         self._gone.add(job)
         if record.live:
-            await self._commands.cancel(SOMEBODY, job, DELETED)
+            await self._commands.cancel(OBJECT_WRITER, job, DELETED)
         self.see([job])
 
     async def _forget_ended(self) -> None:

@@ -103,13 +103,13 @@ class Peeks:
 
         found = await asyncio.gather(*(one(worker) for worker in workers[:MOST_WORKERS]))
         now = self._observed.settings.clock.now()
-        groups = grouped({it.worker: said for it, said in zip(workers, found, strict=False)})
+        groups = grouped({it.worker: stacks for it, stacks in zip(workers, found, strict=False)})
         measured = self._live(now)
         return Peek(
             job=job,
             attempt=attempt,
             at=moment(now),
-            text=_said(len(found), len(groups)),
+            text=_summary(len(found), len(groups)),
             groups=groups,
             gpus=[gpu_line(measured[gpu]) for gpu in gpus if gpu in measured],
             log=await self._last_lines(WorkerId(job, attempt, 0)),
@@ -122,10 +122,10 @@ class Peeks:
         return [visible(line[:500]) for line in lines]
 
 
-def _said(workers: int, groups: int) -> str:
+def _summary(workers: int, groups: int) -> str:
     """Return the number of workers read, and whether their stacks are the same.
 
-    >>> _said(1, 1), _said(8, 1), _said(8, 2)
+    >>> _summary(1, 1), _summary(8, 1), _summary(8, 2)
     ('1 worker.', '8 workers, all alike.', '8 workers, 2 different stacks.')
     """
     if workers < 2:
@@ -137,9 +137,9 @@ def _said(workers: int, groups: int) -> str:
 def gpu_line(latest: LatestUse) -> str:
     """Return the latest measurement of a GPU in a line.
 
-    >>> from benchpool_scheduler.telemetry.samples import NOBODY, GpuSample
+    >>> from benchpool_scheduler.telemetry.samples import NO_HOLDER, GpuSample
     >>> sample = GpuSample(9.0, 1.0, "GPU-a", activity=0.25, memory_used_gib=7.5, power_w=250.4)
-    >>> gpu_line(LatestUse(sample, NOBODY, None))
+    >>> gpu_line(LatestUse(sample, NO_HOLDER, None))
     'GPU-a: busy 25 %, 7.5 GiB, 250 W'
     """
     sample = latest.sample

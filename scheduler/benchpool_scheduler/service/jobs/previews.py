@@ -64,7 +64,9 @@ class Previews:
         if pool is not None:
             starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         text = self._text(found.starts, found.within_quota, found.over_quota, why)
-        container = containers.told(self._observed.settings, caller.name, submission, record.spec)
+        container = containers.describe(
+            self._observed.settings, caller.name, submission, record.spec
+        )
         late = deadlines.standing(self._ledger, record, starts, now)
         if late is not None and found.starts != "never":
             text = f"{text} {late.text}"

@@ -46,7 +46,7 @@ def differences(first: JobSubmission, again: JobSubmission) -> Iterator[str]:
         was, now = _value(first, field), _value(again, field)
         if field in NOT_COMPARED or was == now or (field in FROM_ELSEWHERE and now is None):
             continue
-        yield _files(first, again) if field == "files" else _said(field, was, now)
+        yield _files(first, again) if field == "files" else _difference(field, was, now)
 
 
 def _value(submission: JobSubmission, field: str) -> object:
@@ -54,7 +54,7 @@ def _value(submission: JobSubmission, field: str) -> object:
     return {file.path: file for file in value} if field == "files" else value
 
 
-def _said(field: str, was: object, now: object) -> str:
+def _difference(field: str, was: object, now: object) -> str:
     match was, now:
         case CommandEntry(argv=before), CommandEntry(argv=after):
             return f"command {' '.join(before)}, now {' '.join(after)}"

@@ -47,7 +47,7 @@ class _Open:
     worker: WorkerId
     user: str
     channel: ShellChannel
-    heard: float
+    last_read: float
     printed: bytearray = field(default_factory=bytearray)
     begin: int = 0
     typed: int = 0
@@ -118,7 +118,7 @@ class Shells:
     async def read(self, caller: Caller, job: str, query: ShellQuery, wait_s: float) -> ShellOutput:
         """Return the output of a shell from an offset on, and wait for it. Errors: NotFound."""
         shell = self._own(caller, job, query.shell)
-        shell.heard = time.monotonic()
+        shell.last_read = time.monotonic()
         forget = min(max(query.offset - shell.begin, 0), len(shell.printed))
         del shell.printed[:forget]
         shell.begin += forget
@@ -128,7 +128,7 @@ class Shells:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await shell.news.wait()
-        shell.heard = time.monotonic()
+        shell.last_read = time.monotonic()
         data = bytes(shell.printed)
         text = self._why(shell) if shell.ended else ""
         return ShellOutput(data, shell.begin + len(data), shell.ended, shell.exit_code, text)
@@ -193,7 +193,7 @@ class Shells:
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
-            if now - shell.heard > SILENT_S:
+            if now - shell.last_read > SILENT_S:
                 await self._end(id_)
                 return
             over = None if self._runs(shell) else now if over is None else over

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, LeaseRecord, WorkerRecord
-from benchpool_scheduler.telemetry import NOBODY, GpuSample, Holder
+from benchpool_scheduler.telemetry import NO_HOLDER, GpuSample, Holder
 from benchpool_scheduler.worker.worker_id import WorkerId
 
 
@@ -43,9 +43,9 @@ def of_gpu(ledger: Ledger, gpu: str) -> Holder:
     job = ledger.job(ledger.counters.holders.get(gpu, ""))
     attempt = None if job is None else ledger.attempt(job.id, job.attempt)
     if job is None or attempt is None:
-        return NOBODY
+        return NO_HOLDER
     found = (it for it in attempt.live_workers if gpu in it.gpus)
-    return next((of_worker(job, attempt, it) for it in found), NOBODY)
+    return next((of_worker(job, attempt, it) for it in found), NO_HOLDER)
 
 
 def of_sample(ledger: Ledger, sample: GpuSample) -> Holder:
@@ -59,10 +59,10 @@ def of_sample(ledger: Ledger, sample: GpuSample) -> Holder:
             return of_gpu(ledger, sample.gpu)
         case str(lease_id):
             found = (it for it in ledger.leases() if it.id == lease_id)
-            return next(map(of_lease, found), NOBODY)
+            return next(map(of_lease, found), NO_HOLDER)
         case WorkerId() as worker:
             job, attempt = ledger.job(worker.job), ledger.attempt(worker.job, worker.attempt)
             if job is None or attempt is None:
-                return NOBODY
+                return NO_HOLDER
             of_it = (it for it in attempt.workers if it.index == worker.worker)
-            return next((of_worker(job, attempt, it) for it in of_it), NOBODY)
+            return next((of_worker(job, attempt, it) for it in of_it), NO_HOLDER)

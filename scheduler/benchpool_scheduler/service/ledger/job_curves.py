@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchpool_scheduler.curves.series import Lines, MetricReport, as_told, taken
+from benchpool_scheduler.curves.series import Lines, MetricReport, as_reports, taken
 from benchpool_scheduler.curves.views import newest
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.store.curve_files import CurveFiles
@@ -71,14 +71,14 @@ class JobCurves:
 
     # ------------------------------------------------------------------ growing
 
-    def take(self, job: str, told: MetricReport) -> None:
+    def take(self, job: str, report: MetricReport) -> None:
         """Add a job's report."""
         try:
             kept = self._kept.get(job) or _Kept(self._files.read(job), {}, 0)
         except OSError as failed:
             self._report("curves", f"Curves of a job cannot be read ({failed.strerror}).")
             return
-        lines, new = taken(kept.lines, told)
+        lines, new = taken(kept.lines, report)
         self._kept[job] = kept
         self._kept.move_to_end(job)
         points = sum(map(len, lines.values()))
@@ -87,7 +87,7 @@ class JobCurves:
         if new.values:
             kept.unwritten.append(new)
             if len(kept.unwritten) > MOST_UNWRITTEN:
-                kept.unwritten = as_told(lines)
+                kept.unwritten = as_reports(lines)
             self._news.set()
         if kept.newest != (values := newest(lines)):
             kept.newest = values

@@ -53,7 +53,7 @@ def accrued(gpus: float, seconds: float, half_life_s: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldUsage:
+class UsageSnapshot:
     """Past use for the core, in GPU seconds.
 
     Attributes:
@@ -112,19 +112,19 @@ class UsageDecay:
             if gpu_s >= LEAST_GPU_S
         )
 
-    def tell(self, told: ToldUsage, configuration: Configuration) -> ToldUsage:
+    def snapshot(self, previous: UsageSnapshot, configuration: Configuration) -> UsageSnapshot:
         """Return the past use for the core, which is most often the previous one.
 
         It is empty while the policy gives past use no weight.
         """
         if configuration.policy.usage_weight <= 0:
             self._given_at = -math.inf
-            return ToldUsage()
+            return UsageSnapshot()
         if self._at - self._given_at < GIVEN_S:
-            return told
+            return previous
         self._given_at = self._at
         known = [(key, gpu_s) for key, gpu_s in sorted(self._use.items()) if gpu_s >= 1]
-        return ToldUsage(
+        return UsageSnapshot(
             {ProjectName(project): round(gpu_s) for (project, user), gpu_s in known if not user},
             tuple(
                 UserUse(user, ProjectName(project), round(gpu_s))

@@ -20,7 +20,7 @@ from benchpool_scheduler.store.records import (
 NAMED = 3
 """Maximum number of jobs named in a sentence."""
 
-_SAID = frozenset({JobState.QUEUED, JobState.STARTING, JobState.PAUSING, JobState.PAUSED})
+_SHOWN_STATES = frozenset({JobState.QUEUED, JobState.STARTING, JobState.PAUSING, JobState.PAUSED})
 """States that are shown of an awaited job. A running one shows its progress instead."""
 
 
@@ -131,10 +131,10 @@ def _now(it: Awaited, now: AwaitedNow | None) -> str:
     if now is None:
         return _named(it, None)
     record = now.record
-    said = [str(record.state)] if record.state in _SAID else []
-    said += [] if now.fraction is None else [percent(now.fraction)]
+    parts = [str(record.state)] if record.state in _SHOWN_STATES else []
+    parts += [] if now.fraction is None else [percent(now.fraction)]
     which = _named(it, record) if now.seen else "another job of its user"
-    return f"{which} ({', '.join(said)})" if said else which
+    return f"{which} ({', '.join(parts)})" if parts else which
 
 
 def _named(it: Awaited, job: JobRecord | None) -> str:

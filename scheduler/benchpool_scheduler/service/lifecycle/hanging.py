@@ -107,7 +107,7 @@ def stop_of(job: JobRecord, grace_s: float) -> StopIntent | None:
     return notices.hangs(at, grace_s)
 
 
-def told_why(job: JobRecord, event: WorkerEnded) -> WorkerEnded:
+def with_cause(job: JobRecord, event: WorkerEnded) -> WorkerEnded:
     """Return a worker's end with hanging as its cause, if the job was stopped because it hung."""
     if not is_stopped(job) or event.by is not EndedBy.NOTICE:
         return event

@@ -30,14 +30,14 @@ def actions_of(job: JobRecord, *, lifts: bool = True) -> list[str]:
     requests = machine.open_requests(job.state, intent)
     if pauses.is_held(job) and not lifts:
         requests -= {"resume"}
-    goes_on = not machine.is_over(job.state) and intent is not Intent.CANCEL
+    unfinished = not machine.is_over(job.state) and intent is not Intent.CANCEL
     return [
         one.name
         for one in _OPERATIONS
         if (
             one.name in requests
             if one.name in machine.REQUESTS
-            else goes_on or (one.form is not None and one.form.ended)
+            else unfinished or (one.form is not None and one.form.ended)
         )
     ]
 

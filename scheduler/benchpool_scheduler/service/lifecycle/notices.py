@@ -90,25 +90,25 @@ def _makes_room(why: str, rule: str, grace_s: float) -> str:
 
 
 def paused(
-    by: str, said: str | None, grace_s: float, now: float, *, held: bool = False
+    by: str, reason: str | None, grace_s: float, now: float, *, held: bool = False
 ) -> StopIntent:
-    """Return the stop of a job that a user pauses; ``said`` is the user's reason.
+    """Return the stop of a job that a user pauses; ``reason`` is the user's reason.
 
     Args:
         held: An administrator pauses another user's job.
     """
-    stop = _asked(Intent.PAUSE, "Paused", by, said, grace_s, now)
+    stop = _asked(Intent.PAUSE, "Paused", by, reason, grace_s, now)
     return msgspec.structs.replace(stop, held=held)
 
 
-def resumed(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
+def resumed(by: str, reason: str | None, grace_s: float, now: float) -> StopIntent:
     """Return the stop of a job that a user resumes while it is still leaving."""
-    return _asked(Intent.PREEMPT, "Stopped and then resumed", by, said, grace_s, now)
+    return _asked(Intent.PREEMPT, "Stopped and then resumed", by, reason, grace_s, now)
 
 
-def cancelled(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
+def cancelled(by: str, reason: str | None, grace_s: float, now: float) -> StopIntent:
     """Return the stop of a job that a user cancels."""
-    return _asked(Intent.CANCEL, "Cancelled", by, said, grace_s, now)
+    return _asked(Intent.CANCEL, "Cancelled", by, reason, grace_s, now)
 
 
 def stopped_early(text: str, grace_s: float, now: float, for_: str = "its sweep") -> StopIntent:
@@ -122,15 +122,15 @@ def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
     return _asked(Intent.PAUSE, verb, by, None, grace_s, now)
 
 
-def reason_given(said: str | None) -> str:
+def reason_given(reason: str | None) -> str:
     """Return a user's reason as it is shown to other users; empty if there is none."""
-    return visible((said or "").strip()[:_MOST_REASON])
+    return visible((reason or "").strip()[:_MOST_REASON])
 
 
 def _asked(
-    kind: Intent, verb: str, by: str, said: str | None, grace_s: float, now: float
+    kind: Intent, verb: str, by: str, reason: str | None, grace_s: float, now: float
 ) -> StopIntent:
-    given = reason_given(said)
+    given = reason_given(reason)
     why = f": {given}" if given else ""
     text = f"{verb} by {by}{why}"
     text = text if text.endswith((".", "!", "?")) else f"{text}."
@@ -219,7 +219,7 @@ def failed(which: str, worker: WorkerRecord, time_limit_s: float | None = None) 
     return Note(code, text, remedy, {**exit_code, **failure.place(worker.text or "")})
 
 
-def _of_the_job(which: str, said: str) -> str:
+def _of_the_job(which: str, clause: str) -> str:
     """Return a runtime's clause on a worker as a sentence, with the job's name for its ``it``.
 
     >>> _of_the_job("train", "it was ended at its time limit")
@@ -227,7 +227,9 @@ def _of_the_job(which: str, said: str) -> str:
     >>> _of_the_job("train", "its image cannot be pulled: not found")
     'Its image cannot be pulled: not found.'
     """
-    text = f"{which} {said[3:]}" if said.startswith("it ") else f"{said[:1].upper()}{said[1:]}"
+    text = (
+        f"{which} {clause[3:]}" if clause.startswith("it ") else f"{clause[:1].upper()}{clause[1:]}"
+    )
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
@@ -257,19 +259,19 @@ def stopped_unknown(attempt: int) -> Note:
 
 def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord | None) -> Note:
     """Return why a job was paused after repeated losses; ``worker`` is the last lost one."""
-    said = worker.text if worker is not None else None
+    message = worker.text if worker is not None else None
     if worker is not None and worker.ended_by == EndedBy.NOT_TAKEN:
         text = (
             f"It did not begin {lost} times in a row, on as many nodes; the last time: "
-            f"{(said or f'{worker.node} did not accept it').rstrip('.')}."
+            f"{(message or f'{worker.node} did not accept it').rstrip('.')}."
         )
     elif worker is not None and worker.ended_by == EndedBy.MACHINE_FAULT:
-        text = f"It could not start {lost} times in a row: {said or 'no message'}."
+        text = f"It could not start {lost} times in a row: {message or 'no message'}."
     else:
-        said = said or "its supervisor was killed or the machine restarted"
+        message = message or "its supervisor was killed or the machine restarted"
         text = (
             f"It was lost {lost} times in a row within {exactly(soon_s)} of its start; "
-            f"the last time: {said.rstrip('.')}."
+            f"the last time: {message.rstrip('.')}."
         )
     return Note(
         ReasonCode.LOST_REPEATEDLY,
@@ -323,15 +325,15 @@ def set_aside(text: str) -> Reason:
     )
 
 
-def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: float) -> Reason:
+def kept_off(reason: Reason, node: str, attempt: int, message: str | None, for_s: float) -> Reason:
     """Return a wait reason extended by a node that recently refused the job.
 
     Args:
-        said: The node's message. ``for_s``: how long the job avoids the node.
+        message: The node's message. ``for_s``: how long the job avoids the node.
     """
     text = (
         f"{node} did not accept attempt {attempt}, and this job avoids it for {exactly(for_s)} "
-        f"from then on, longer each time: {(said or 'no reason given').rstrip('.')}."
+        f"from then on, longer each time: {(message or 'no reason given').rstrip('.')}."
     )
     return msgspec.structs.replace(
         reason,
@@ -341,17 +343,17 @@ def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: f
     )
 
 
-def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
+def no_room(reason: Reason, message: str | None, for_s: float) -> Reason:
     """Return why a job waits whose pods a quota or limit of the cluster's namespace refused.
 
     Args:
         reason: The reason from the last pass.
-        said: The quota with its numbers. ``for_s``: the pause before the next try.
+        message: The quota with its numbers. ``for_s``: the pause before the next try.
     """
     return msgspec.structs.replace(
         reason,
         code=ReasonCode.NAMESPACE_QUOTA.value,
-        text=f"The cluster rejects its pods: {(said or 'no reason given').rstrip('.')}.",
+        text=f"The cluster rejects its pods: {(message or 'no reason given').rstrip('.')}.",
         numbers={"again_s": for_s},
         remedy=f"Wait until room becomes free: it is tried again every {exactly(for_s)}, later "
         "less often. Or send it with other --memory or --cpus, or ask an administrator of the "

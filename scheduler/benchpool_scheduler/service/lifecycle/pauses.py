@@ -26,9 +26,9 @@ def asked_for(
     job: JobRecord,
     attempt: AttemptRecord | None,
     stop: StopIntent,
-    said: str,
+    reason: str,
 ) -> None:
-    """Record that a user pauses a job that holds GPUs; ``said`` is the user's reason."""
+    """Record that a user pauses a job that holds GPUs; ``reason`` is the user's reason."""
     if attempt is None or stop.by is None:
         return
     if any(it.attempt == job.attempt and it.ended is None for it in work.pauses(job.id)):
@@ -47,7 +47,7 @@ def asked_for(
             lost_gpu_s=unsaved_s * gpus,
             gpus=gpus,
             by=stop.by,
-            said=said,
+            said=reason,
         )
     )
 

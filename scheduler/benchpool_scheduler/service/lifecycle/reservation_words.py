@@ -25,13 +25,17 @@ def with_reservations(
     if not own.reservations or reason.code not in CODES:
         return reason
     above = {str(it.name) for it in configuration.upwards(project)}
-    told = [
+    sentences = [
         f"{count(it.gpus, 'GPU')} {is_are(it.gpus)} reserved for project {it.project} until "
         f"{_end(it, own)}."
         for it in standing(own.reservations, now)
         if it.project not in above
     ]
-    return replace(reason, remedy=" ".join([reason.remedy.rstrip(), *told])) if told else reason
+    return (
+        replace(reason, remedy=" ".join([reason.remedy.rstrip(), *sentences]))
+        if sentences
+        else reason
+    )
 
 
 def reserved(project: str, configuration: Configuration, now: float) -> list[ReservedGpus]:

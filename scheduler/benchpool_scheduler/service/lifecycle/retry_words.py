@@ -68,8 +68,8 @@ def history(retries: Sequence[RetryRecord], *, over: bool) -> str:
         return ""
     counts = Counter(after(it) for it in retries)
     parts = [f"{times(number)} after {what}" for what, number in counts.items()]
-    said = parts[0] if len(parts) == 1 else f"{times(len(retries))}: {', '.join(parts)}"
-    return f"Tried again {said}; it {_resumes(retries[-1], over)}."
+    summary = parts[0] if len(parts) == 1 else f"{times(len(retries))}: {', '.join(parts)}"
+    return f"Tried again {summary}; it {_resumes(retries[-1], over)}."
 
 
 def _resumes(retry: RetryRecord, over: bool) -> str:

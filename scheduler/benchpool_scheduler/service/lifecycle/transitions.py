@@ -177,11 +177,11 @@ def _listed(wanted: Mapping[str, Any]) -> str:
     return " and ".join(ROWS[name].noun for name in wanted)
 
 
-def pause(work: UnitOfWork, job_id: str, stop: StopIntent, said: str = "") -> None:
+def pause(work: UnitOfWork, job_id: str, stop: StopIntent, reason: str = "") -> None:
     """Pause a job for its user, or hold it for an administrator. Errors: Refused after its end.
 
     Args:
-        said: The reason that was given.
+        reason: The reason that was given.
     """
     job = work.job(job_id)
     if job.state is JobState.PAUSED:
@@ -196,7 +196,7 @@ def pause(work: UnitOfWork, job_id: str, stop: StopIntent, said: str = "") -> No
             # A pause that its owner has requested becomes a hold.
             held = replace(stop, kind=before.kind, at=before.at)
             work.save_job(replace(work.job(job_id), stop_request=held))
-        pauses.asked_for(work, job, work.attempt(job), stop, said)
+        pauses.asked_for(work, job, work.attempt(job), stop, reason)
         return
     state = machine.apply(job.state, states.PauseAsked())
     work.save_job(replace(job, state=state, note=notices.is_paused(stop), promised=()))
@@ -307,7 +307,7 @@ def worker_ended(
     if found is None or found[2].ended is not None:
         return
     job, attempt, worker = found
-    ended = endings.ended(attempt, worker, hanging.told_why(job, event), xid)
+    ended = endings.ended(attempt, worker, hanging.with_cause(job, event), xid)
     attempt = _with_worker(attempt, ended)
     work.save_attempt(attempt)
     if not attempt.live_workers:

@@ -33,7 +33,7 @@ class Inventory:
         places: The GPUs of each node that serves training, grouped by kind: slices of a GPU are
             GPUs of their own (R1). ``slices``: the names of places with slices.
         by_uuid: Every GPU by its UUID.
-        facts: Facts of the nodes, by name; ``told`` as the runtime reported them.
+        facts: Facts of the nodes, by name; ``reported`` as the runtime reported them.
         unusable: GPUs that cannot be allocated now: foreign or broken ones (R1).
     """
 
@@ -47,7 +47,7 @@ class Inventory:
     slices: frozenset[str]
     by_uuid: Mapping[str, Device]
     facts: Mapping[str, NodeFacts]
-    told: tuple[NodeFacts, ...]
+    reported: tuple[NodeFacts, ...]
     unusable: tuple[Device, ...]
     train_gpus: int
     build_gpus: int
@@ -58,11 +58,11 @@ class Inventory:
         cls,
         devices: tuple[Device, ...],
         configuration: Configuration,
-        told: tuple[NodeFacts, ...] = (),
+        reported: tuple[NodeFacts, ...] = (),
     ) -> Inventory:
         """Group these GPUs by node and purpose."""
         nodes = by_node(devices)
-        facts = {node.name: node for node in told}
+        facts = {node.name: node for node in reported}
         pools = {
             name: pool_of(configuration, gpus, facts.get(name)) for name, gpus in nodes.items()
         }
@@ -80,7 +80,7 @@ class Inventory:
             slices=frozenset(name for name in places if name not in nodes),
             by_uuid={device.uuid: device for device in devices},
             facts=facts,
-            told=told,
+            reported=reported,
             unusable=tuple(d for d in devices if d.state is not DeviceState.USABLE),
             train_gpus=sum(len(nodes[name]) for name in train),
             build_gpus=sum(len(nodes[name]) for name in build),

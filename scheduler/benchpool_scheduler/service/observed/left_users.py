@@ -62,7 +62,7 @@ class LeftUsers:
             return last
         return came.get(made) if made is not None and last in self._seen else None
 
-    def told(self, live: Sequence[JobRecord]) -> str | None:
+    def describe(self, live: Sequence[JobRecord]) -> str | None:
         """Return sentences about removed users with unfinished jobs, or None.
 
         Args:
@@ -71,18 +71,18 @@ class LeftUsers:
         >>> left = LeftUsers()
         >>> left.learn([HubUser("ada"), HubUser("zoe")], 1.0)
         >>> left.learn([HubUser("ada")], 2.0)
-        >>> left.told([])
+        >>> left.describe([])
         """
-        said = [
+        sentences = [
             _of_left(name, self.renamed.get(name), sum(job.user == name for job in live))
             for name in sorted(self._left)
         ]
-        said += [
+        sentences += [
             _of_back(name, sum(job.user == name and job.submitted < at for job in live))
             for name, at in sorted(self._back.items())
             if name not in self._left
         ]
-        found = [sentence for sentence in said if sentence]
+        found = [sentence for sentence in sentences if sentence]
         more = len(found) - MOST_NAMED
         end = [f"The same applies to {count(more, 'more user')}."] if more > 0 else []
         return " ".join([*found[:MOST_NAMED], *end]) or None

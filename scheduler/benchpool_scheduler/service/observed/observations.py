@@ -10,7 +10,7 @@ from benchpool_scheduler.core.fairness.reservations import standing
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.service.ledger.monthly_hours import MonthlyHours
-from benchpool_scheduler.service.ledger.usage_decay import ToldUsage
+from benchpool_scheduler.service.ledger.usage_decay import UsageSnapshot
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.safe_mode import SafeMode
@@ -56,7 +56,7 @@ class Observations:
     users: Users
     called: Mapping[str, int] = field(default_factory=dict)
     parked: Mapping[str, ParkedGpu] = field(default_factory=dict)
-    usage: ToldUsage = field(default_factory=ToldUsage)
+    usage: UsageSnapshot = field(default_factory=UsageSnapshot)
     hours: MonthlyHours = field(default_factory=MonthlyHours)
     idle_benches: Mapping[tuple[str, str], str] = field(default_factory=dict)
     drained: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ class Observations:
     def _of(self, configuration: Configuration, users: tuple[HubUser, ...]) -> Observations:
         machines, configuration = self.inventory, _for(users, configuration, self.at)
         if configuration is not self.configuration:
-            machines = Inventory.of(machines.devices, configuration, machines.told)
+            machines = Inventory.of(machines.devices, configuration, machines.reported)
         return replace(
             self,
             configuration=configuration,

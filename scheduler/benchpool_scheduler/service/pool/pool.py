@@ -40,7 +40,7 @@ from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
 from benchpool_scheduler.service.housekeeping.metering import Metering
-from benchpool_scheduler.service.housekeeping.month import see_hours, tell_hours
+from benchpool_scheduler.service.housekeeping.month import see_hours, update_hours
 from benchpool_scheduler.service.housekeeping.retention import RetentionCleaner
 from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
 from benchpool_scheduler.service.jobs.admission import Admission
@@ -219,7 +219,7 @@ class Pool:
         """Build the parts that decide and act."""
         runtime, want_pass = self.runtime, self.want_pass
         self.watcher = Watcher(ledger, observed, runtime, want_pass)
-        self.actions = Actions(ledger, observed, runtime, self.watcher.tell)
+        self.actions = Actions(ledger, observed, runtime, self.watcher.enqueue)
         self.watcher.actions = self.actions
         self.watcher.drain = self.drain = Drain(ledger, observed, runtime, want_pass)
         self.state_cache = StateCache(ledger, observed)
@@ -395,6 +395,6 @@ class Pool:
         self.passes.want()
 
     def _reconfigured(self) -> None:
-        tell_hours(self.hours, self.observed)
+        update_hours(self.hours, self.observed)
         self.state_cache.renew()
         self.want_pass()

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from benchpool_scheduler.service.pool.pool import Pool
 
 
-def as_told(told: WorkerMetrics) -> MetricReport:
+def as_report(metrics: WorkerMetrics) -> MetricReport:
     """Convert a worker's report for the curves."""
-    values = ((it.name, Reported(it.value, it.at, it.step)) for it in told.values)
-    return MetricReport(told.worker.attempt, tuple(values))
+    values = ((it.name, Reported(it.value, it.at, it.step)) for it in metrics.values)
+    return MetricReport(metrics.worker.attempt, tuple(values))
 
 
 def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
@@ -38,8 +38,10 @@ def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
         pool.ledger.jobs_changed.subscribe(changed)
     pool.ledger.job_dropped.subscribe(pool.feed_writer.job_dropped)
     pool.ledger.job_dropped.subscribe(pool.curves.dropped)
-    pool.watcher.reported.subscribe(lambda told: pool.curves.take(told.worker.job, as_told(told)))
-    pool.curves.changed.subscribe(pool.feed_writer.tell)
+    pool.watcher.reported.subscribe(
+        lambda metrics: pool.curves.take(metrics.worker.job, as_report(metrics))
+    )
+    pool.curves.changed.subscribe(pool.feed_writer.publish)
     pool.curves.changed.subscribe(pool.sweeps.runner.see)
     pool.ledger.gpus_moved.subscribe(pool.views.gpu_states.moved)
     pool.observed.replaced.subscribe(pool.views.gpu_states.see)
@@ -61,5 +63,5 @@ def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
         pool.passes.made.subscribe(made)
     pool.passes.preempted.subscribe(PreemptionTrail(pool.ledger, pool.audit).preempted)
     pool.passes.made.subscribe(older.pass_made)
-    pool.estimates.changed.subscribe(pool.feed_writer.tell)
+    pool.estimates.changed.subscribe(pool.feed_writer.publish)
     pool.benches.changed.subscribe(pool.feed_writer.bench_asked)

@@ -44,11 +44,11 @@ class Announcer:
             self._wanted.clear()
             changed, self._changed = list(self._changed), {}
             for first in range(0, len(changed), AT_ONCE):
-                self._tell(self._announce, changed[first : first + AT_ONCE])
+                self._publish(self._announce, changed[first : first + AT_ONCE])
                 await asyncio.sleep(0)
             await asyncio.sleep(PACE_S)
 
-    def _tell(self, announce: Announce, jobs: Sequence[str]) -> None:
+    def _publish(self, announce: Announce, jobs: Sequence[str]) -> None:
         records = filter(None, map(self._ledger.job, jobs))
         waiting = [self._views.job(it, None) for it in records if it.state is JobState.QUEUED]
         try:

@@ -42,7 +42,7 @@ def sees_awaited(ledger: Ledger, it: Awaited, sees: Sees) -> bool:
     return array is not None and any(sees(task.job) for task in array.tasks)
 
 
-def told(ledger: Ledger, record: JobRecord, sees: Sees) -> list[contract.AwaitedJob]:
+def listed(ledger: Ledger, record: JobRecord, sees: Sees) -> list[contract.AwaitedJob]:
     """Return a job's awaited jobs. Jobs that the reader may not see have no name."""
     return [
         contract.AwaitedJob(

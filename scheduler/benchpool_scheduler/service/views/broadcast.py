@@ -110,34 +110,34 @@ class Broadcast:
         while not feed.closed:
             news = feed.news()
             if self._readers <= FEW:
-                await self._tell([it for slot in self._slots for it in slot])
+                await self._send([it for slot in self._slots for it in slot])
             else:
                 for slot in self._slots:
                     step_s = min(1.0, EACH_S * (self._readers - FEW)) / SLOTS
                     if slot:
                         await feed.rest(max(0.0, step_s))
-                        await self._tell(list(slot))
+                        await self._send(list(slot))
             if not feed.closed:
                 await news.wait()
         for slot in self._slots:
             for reader in list(slot):
                 reader.listener.end()
 
-    async def _tell(self, readers: Iterable[_Reader]) -> None:
+    async def _send(self, readers: Iterable[_Reader]) -> None:
         """Send these readers all events up to now: the same to all with the same visibility."""
         until = self._feed.seq
         while readers and not self._feed.closed:
             behind: list[_Reader] = []
             pieces = _Pieces(self._feed, until)
             for number, reader in enumerate(readers, 1):
-                if self._tell_one(reader, pieces):
+                if self._send_one(reader, pieces):
                     behind.append(reader)
                 if number % IN_A_ROW == 0:
                     await asyncio.sleep(0)
             readers = behind
             await asyncio.sleep(0)
 
-    def _tell_one(self, reader: _Reader, pieces: _Pieces) -> bool:
+    def _send_one(self, reader: _Reader, pieces: _Pieces) -> bool:
         """Send one reader a batch, if it can take one. Return whether more follows for it."""
         if not reader.reads or not reader.listener.ready(self._feed.nudge):
             return False

@@ -30,12 +30,12 @@ def standing(
     at = record.spec.deadline.timestamp()
     if record.ended is not None:
         well = record.state is JobState.SUCCEEDED
-        return _told(deadlines.judge_ended(at, record.ended, well=well))
+        return _outlook(deadlines.judge_ended(at, record.ended, well=well))
     length = _length(ledger, record, now)
-    return _told(deadlines.judge_open(at, _start(record, start, now), length, now))
+    return _outlook(deadlines.judge_open(at, _start(record, start, now), length, now))
 
 
-def _told(found: Judgement) -> DeadlineStanding:
+def _outlook(found: Judgement) -> DeadlineStanding:
     earliest, latest = found.earliest_s, found.latest_s
     return DeadlineStanding(
         DeadlineOutlook(found.state.value),

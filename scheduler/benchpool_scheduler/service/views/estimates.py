@@ -60,7 +60,7 @@ QUICK_S = 0.05
 """Maximum duration of a forecast, in seconds, at which previews include one."""
 SAME_S, SAME_PART = 60.0, 0.1
 """Smallest change of an estimate that is published: seconds, and part of the estimate."""
-ANEW_S = 60.0
+RENEWAL_S = 60.0
 """Interval of forecasts while jobs wait and nothing happens, in seconds."""
 SAVE_S = 300.0
 """Interval at which the calibration is saved, in seconds."""
@@ -70,7 +70,7 @@ class PublishedEstimate(NamedTuple):
     """An estimate with its published range."""
 
     estimate: Estimate
-    said: Prediction
+    prediction: Prediction
 
 
 class Estimates:
@@ -115,7 +115,7 @@ class Estimates:
         """Run requested forecasts until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(ANEW_S if self._waiting else None):
+                async with asyncio.timeout(RENEWAL_S if self._waiting else None):
                     await self._wanted.wait()
             await asyncio.sleep(FIRST_S)
             self._wanted.clear()
@@ -155,12 +155,12 @@ class Estimates:
         # They may be many, so the comparison does not run on the loop.
         news = await asyncio.to_thread(_news, self.newest, self.at, found, now)
         self.newest, self.at = found, now
-        for job, told in found.items():
+        for job, published in found.items():
             # Jobs that started during the forecast got no estimate from it.
             record = self._ledger.job(job)
             # Estimates of gated jobs are a poor measure of the queue.
             if record is not None and record.state is JobState.QUEUED and not record.gated:
-                self._followed.follow(job, told.said)
+                self._followed.follow(job, published.prediction)
         if news:
             self.changed.publish(news)
 
@@ -195,15 +195,15 @@ class Estimates:
             {**self._expected(live, now), **chain.expected},
             most_passes=self._most_passes,
             resumes=[JobId(job.id) for job in live if _resumes(job)],
-            go_on=lambda: time.perf_counter() < until,
+            should_continue=lambda: time.perf_counter() < until,
             hours=self._outlook,
             dependents=chain.dependents,
         )
         ranges = {job: self.calibration.range_of(it, now) for job, it in found.items()}
         return {
-            str(job): PublishedEstimate(it, said)
+            str(job): PublishedEstimate(it, prediction)
             for job, it in found.items()
-            if (said := ranges[job]) is not None
+            if (prediction := ranges[job]) is not None
         }
 
     def _expected(self, live: Iterable[JobRecord], now: float) -> dict[JobId, Expectation]:
@@ -248,20 +248,23 @@ class Estimates:
 
     def of(self, job: JobRecord) -> contract.EstimatedStart | None:
         """Return the estimated start of a waiting job, or None if unknown or over."""
-        told = self.newest.get(job.id)
-        if told is None or job.state is not JobState.QUEUED:
+        published = self.newest.get(job.id)
+        if published is None or job.state is not JobState.QUEUED:
             return None
-        return self._on_the_clock(told, job, self._observed.settings.clock.now(), yours=False)
+        return self._on_the_clock(published, job, self._observed.settings.clock.now(), yours=False)
 
     def _on_the_clock(
-        self, told: PublishedEstimate, job: JobRecord, now: float, *, yours: bool
+        self, published: PublishedEstimate, job: JobRecord, now: float, *, yours: bool
     ) -> contract.EstimatedStart | None:
         """Return an estimate as times from now on, or None if its range is over."""
-        (estimate, said), likely = told, told.estimate.likely_s or 0.0
-        earliest, latest = said.at_s + said.earliest_s, said.at_s + said.latest_s
+        (estimate, prediction), likely = published, published.estimate.likely_s or 0.0
+        earliest, latest = (
+            prediction.at_s + prediction.earliest_s,
+            prediction.at_s + prediction.latest_s,
+        )
         if now > latest:
             return None
-        middle = min(latest, max(earliest, said.at_s + likely))
+        middle = min(latest, max(earliest, prediction.at_s + likely))
         return contract.EstimatedStart(
             earliest=moment(max(now, earliest)),
             likely=moment(max(now, middle)),
@@ -289,13 +292,17 @@ class Estimates:
         Args:
             sees: Returns whether the reader may see a job. Otherwise its project is not named.
         """
-        told = self.newest.get(job.id)
-        if told is None or told.estimate.waits_for is None or job.state is not JobState.QUEUED:
+        published = self.newest.get(job.id)
+        if (
+            published is None
+            or published.estimate.waits_for is None
+            or job.state is not JobState.QUEUED
+        ):
             return None
-        other = self._ledger.job(told.estimate.waits_for)
+        other = self._ledger.job(published.estimate.waits_for)
         if other is None or not other.live:
             return None
-        return waits_for(told.estimate, other.project if sees(other.id) else None)
+        return waits_for(published.estimate, other.project if sees(other.id) else None)
 
     def accuracy(self) -> contract.StartEstimates:
         """Return the accuracy of start estimates in this pool."""
@@ -340,10 +347,12 @@ class Estimates:
             dependents=chain.dependents,
         )
         found = starts.get(job.id)
-        said = None if found is None else self.calibration.range_of(found, pool.now_s)
-        if found is None or said is None:
+        prediction = None if found is None else self.calibration.range_of(found, pool.now_s)
+        if found is None or prediction is None:
             return None
-        return self._on_the_clock(PublishedEstimate(found, said), record, pool.now_s, yours=True)
+        return self._on_the_clock(
+            PublishedEstimate(found, prediction), record, pool.now_s, yours=True
+        )
 
 
 def _resumes(job: JobRecord) -> bool:
@@ -374,8 +383,8 @@ def _differ(
     return any(
         _moved(was, since, bound, now)
         for was, bound in (
-            (old.said.earliest_s, new.said.earliest_s),
-            (old.said.latest_s, new.said.latest_s),
+            (old.prediction.earliest_s, new.prediction.earliest_s),
+            (old.prediction.latest_s, new.prediction.latest_s),
         )
     )
 

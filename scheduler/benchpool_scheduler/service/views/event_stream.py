@@ -19,7 +19,7 @@ from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.visibility import Visibility
 
-NOBODY = "no jobs"
+NO_JOBS = "no jobs"
 """Audience that may see none of the jobs of a batch."""
 
 
@@ -58,7 +58,7 @@ class EventStream:
         self._observed = observed
         self._jobs = jobs
         self._pool = pool
-        self._told_pool: tuple[FeedEntry, bytes] | None = None
+        self._rendered_pool: tuple[FeedEntry, bytes] | None = None
         self._made = _Made(0.0)
 
     def follow(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
@@ -89,12 +89,12 @@ class EventStream:
             owned = made.owned[which] = self._by_owner(entries)
         seen = [owner for owner in owned if owner is not None and sight.covers(*owner)]
         # Most readers see only their own jobs: they share an audience.
-        alike = audience if seen else NOBODY
+        alike = audience if seen else NO_JOBS
         piece = made.pieces.get((alike, which))
         if piece is None:
             events = made.events.setdefault(alike, {})
-            told = (self._event(sight, it, events) for it in _merged(owned, [*seen, None]))
-            piece = made.pieces[alike, which] = tuple(it for it in told if it is not None)
+            rendered = (self._event(sight, it, events) for it in _merged(owned, [*seen, None]))
+            piece = made.pieces[alike, which] = tuple(it for it in rendered if it is not None)
         made.pieces[audience, which] = piece
         return piece
 
@@ -145,9 +145,9 @@ class EventStream:
 
     def _pool_event(self, entry: FeedEntry) -> bytes:
         """Return the pool event for all readers. Each change of the pool adds a new entry."""
-        if self._told_pool is None or self._told_pool[0] is not entry:
-            self._told_pool = entry, self._pool.event()
-        return self._told_pool[1]
+        if self._rendered_pool is None or self._rendered_pool[0] is not entry:
+            self._rendered_pool = entry, self._pool.event()
+        return self._rendered_pool[1]
 
 
 def _merged(owned: _Owned, owners: Iterable[tuple[str, str] | None]) -> list[FeedEntry]:

@@ -29,16 +29,16 @@ class FeedWriter:
         self._ledger = ledger
         self._feed = feed
         self._pool_event = pool_event
-        self._told = b""
+        self._last_pool = b""
         self._pool_soon: asyncio.TimerHandle | None = None
         self._shifted: set[str] = set()
         self._shifts_soon: asyncio.TimerHandle | None = None
 
     def jobs_changed(self, jobs: Collection[str]) -> None:
         """Publish changed jobs, and soon the pool."""
-        self.tell(jobs)
-        self._tell_later(dependents_of(self._ledger, jobs))
-        self._tell_pool_soon()
+        self.publish(jobs)
+        self._publish_later(dependents_of(self._ledger, jobs))
+        self._publish_pool_soon()
 
     def job_dropped(self, job: JobRecord) -> None:
         """Publish the removal of a job."""
@@ -47,16 +47,16 @@ class FeedWriter:
     def pass_made(self, news: PassNews) -> None:
         """Publish new reasons now, and later the reasons where only numbers changed."""
         self.jobs_changed(news.jobs)
-        self._tell_later(news.shifts)
+        self._publish_later(news.shifts)
 
-    def _tell_later(self, jobs: Iterable[str]) -> None:
+    def _publish_later(self, jobs: Iterable[str]) -> None:
         """Publish jobs later and together, since only their numbers have changed."""
         self._shifted.update(jobs)
         if self._shifted and self._shifts_soon is None:
             loop = asyncio.get_running_loop()
-            self._shifts_soon = loop.call_later(SHIFTS_S, self._tell_shifts)
+            self._shifts_soon = loop.call_later(SHIFTS_S, self._publish_shifts)
 
-    def tell(self, jobs: Collection[str]) -> None:
+    def publish(self, jobs: Collection[str]) -> None:
         """Publish changed jobs."""
         if len(jobs) > MANY:
             self._feed.forget()
@@ -79,26 +79,26 @@ class FeedWriter:
 
     # ------------------------------------------------------------------ inside
 
-    def _tell_pool_soon(self) -> None:
+    def _publish_pool_soon(self) -> None:
         if self._pool_soon is None:
-            self._pool_soon = asyncio.get_running_loop().call_later(POOL_S, self._tell_pool)
+            self._pool_soon = asyncio.get_running_loop().call_later(POOL_S, self._publish_pool)
 
-    def _tell_pool(self) -> None:
+    def _publish_pool(self) -> None:
         self._pool_soon = None
         if not self._feed.followed:
             # A later reader may get one event too many; counting without readers would cost more.
-            self._told = b""
+            self._last_pool = b""
             self._feed.add("pool")
             return
-        told = self._pool_event()
-        if told != self._told:
-            self._told = told
+        event = self._pool_event()
+        if event != self._last_pool:
+            self._last_pool = event
             self._feed.add("pool")
 
-    def _tell_shifts(self) -> None:
+    def _publish_shifts(self) -> None:
         self._shifts_soon = None
         shifted, self._shifted = self._shifted, set()
-        self.tell(shifted)
+        self.publish(shifted)
 
 
 def dependents_of(ledger: Ledger, jobs: Iterable[str]) -> Iterator[str]:

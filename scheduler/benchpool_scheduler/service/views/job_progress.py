@@ -12,26 +12,26 @@ from benchpool_scheduler.store.records import JobRecord
 
 def progress_of(record: JobRecord) -> contract.Progress | None:
     """Return the progress of a job as shown to all its readers, or None without a report."""
-    said = record.progress
-    if said is None or (said.fraction is None and said.text is None):
+    report = record.progress
+    if report is None or (report.fraction is None and report.text is None):
         return None
     # An attempt without a report stands at the job's last save.
-    silent = 0 < said.attempt < record.attempt and record.state in HOLDS_GPUS
-    text = None if said.text is None or silent else visible(said.text)
-    fraction = said.fraction
+    silent = 0 < report.attempt < record.attempt and record.state in HOLDS_GPUS
+    text = None if report.text is None or silent else visible(report.text)
+    fraction = report.fraction
     if silent and fraction is not None:
-        fraction = said.saved or 0.0
+        fraction = report.saved or 0.0
     elif fraction is None:
-        fraction = said.saved or None  # it reports no fraction: the saved one is known
+        fraction = report.saved or None  # it reports no fraction: the saved one is known
     previous_progress = None
     if fraction is not None:
         # Saved work stays done: a new attempt begins there, whatever it reports first.
-        fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, said.saved or 0.0)
-        most = max(said.before or 0.0, (said.fraction or 0.0) if silent else 0.0)
+        fraction = 1.0 if record.state is JobState.SUCCEEDED else max(fraction, report.saved or 0.0)
+        most = max(report.before or 0.0, (report.fraction or 0.0) if silent else 0.0)
         previous_progress = most if most > fraction else None
-    ends = pace.ends_at(said) if record.state is JobState.RUNNING else None
+    ends = pace.ends_at(report) if record.state is JobState.RUNNING else None
     return contract.Progress(
-        fraction, text, moment(said.at), previous_progress, None if ends is None else moment(ends)
+        fraction, text, moment(report.at), previous_progress, None if ends is None else moment(ends)
     )
 
 

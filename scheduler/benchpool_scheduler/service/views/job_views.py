@@ -48,7 +48,7 @@ def _moment(at: float | None) -> datetime | None:
     return None if at is None else moment(at)
 
 
-TOLD = tuple(
+SPEC_FIELDS = tuple(
     name
     for name in contract.JobSpec.__struct_fields__
     if name in contract.Job.__struct_fields__ and name != "min_workers"
@@ -149,7 +149,7 @@ class JobViews:
             actions=job_actions.actions_of(
                 record, lifts=not pauses.is_held(record) or sees(EVERYTHING)
             ),
-            awaits=awaited_jobs.told(self._ledger, record, sees),
+            awaits=awaited_jobs.listed(self._ledger, record, sees),
             in_line_since=None if record.gated else moment(record.in_line_since),
             pause=pause_views.moment_of(
                 record,
@@ -163,7 +163,7 @@ class JobViews:
             trial=self._trial(record.id),
             tracker_runs=tracker_runs_of(record),
             deadline_standing=self._deadline(record),
-            **{name: getattr(record.spec, name) for name in TOLD},
+            **{name: getattr(record.spec, name) for name in SPEC_FIELDS},
         )
 
     def detail(self, record: JobRecord, reader: Caller) -> contract.JobDetail:
@@ -219,7 +219,9 @@ class JobViews:
         attempts = self._ledger.attempts(record.id)
         last = attempts[-1] if attempts else None
         submission = self._ledger.submission(record.id)
-        return containers.told(self._observed.settings, record.user, submission, record.spec, last)
+        return containers.describe(
+            self._observed.settings, record.user, submission, record.spec, last
+        )
 
     def why(self, record: JobRecord, reader: Caller) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""

@@ -19,14 +19,14 @@ def reason(job: str, attempts: Sequence[AttemptRecord]) -> Reason | None:
     found = [worker.text for worker in workers if UNDELIVERED in (worker.text or "")]
     if not found or found[0] is None:
         return None
-    said = found[0][found[0].index(UNDELIVERED) :]
-    text = f"{said[:1].upper()}{said[1:].rstrip('.')}."
-    return Reason(NOT_DELIVERED, text, {}, _remedy(job[:8], said))
+    message = found[0][found[0].index(UNDELIVERED) :]
+    text = f"{message[:1].upper()}{message[1:].rstrip('.')}."
+    return Reason(NOT_DELIVERED, text, {}, _remedy(job[:8], message))
 
 
-def _remedy(id_: str, said: str) -> str:
-    if said.endswith(KEPT):
+def _remedy(id_: str, message: str) -> str:
+    if message.endswith(KEPT):
         return f"Fetch them with `benchpool results {id_} --to FOLDER`."
-    if "still in" in said:
+    if "still in" in message:
         return "Copy them from there before the job is removed, or ask an administrator to."
     return "See the end of its log. Correct the cause and send it again."

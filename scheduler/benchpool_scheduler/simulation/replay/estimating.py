@@ -56,7 +56,7 @@ class Estimating(Guaranteed):
         self._projects = tuple(Project(ProjectName(n), quota=q) for n, q in quotas.items())
         self._next_s = 0.0
         self._judged_from_s = judged_from_s
-        calibration.telling = judged_from_s <= 0
+        calibration.recording = judged_from_s <= 0
         self._asked: dict[JobId, float] = {}
 
     def ended(self, run: Run, now_s: float) -> None:
@@ -76,8 +76,8 @@ class Estimating(Guaranteed):
         self._followed.started(command.job, now_s)
 
     def _ask(self, now_s: float) -> None:
-        if not self._calibration.telling and now_s >= self._judged_from_s:
-            self._calibration.telling = True
+        if not self._calibration.recording and now_s >= self._judged_from_s:
+            self._calibration.recording = True
             self._followed = FollowedEstimates(self._calibration)
             self._asked.clear()
         due = [
@@ -98,9 +98,9 @@ class Estimating(Guaranteed):
                 expected[name] = found
         estimates = forecast(pool, expected, due, most_passes=PASSES)
         for name in due:
-            said = None
+            prediction = None
             if name in estimates:
-                said = self._calibration.range_of(estimates[name], now_s)
-            if said is not None:
-                self._followed.follow(name, said)
-            self._asked[name] = now_s + max(AGAIN_S, said.latest_s / 2 if said else 0.0)
+                prediction = self._calibration.range_of(estimates[name], now_s)
+            if prediction is not None:
+                self._followed.follow(name, prediction)
+            self._asked[name] = now_s + max(AGAIN_S, prediction.latest_s / 2 if prediction else 0.0)

@@ -80,8 +80,8 @@ def run(options: ReplayOptions, echo: Echo = print) -> int:
     if options.jobs_out is not None:
         write_jobs(options.jobs_out, runs)
     if options.json:
-        told = {} if calibration is None else {"start_estimates": told_estimates(calibration)}
-        echo(codec.dumps(rounded(summary) | told))
+        extra = {} if calibration is None else {"start_estimates": estimates_data(calibration)}
+        echo(codec.dumps(rounded(summary) | extra))
         return 0
     for line in table(summary):
         echo(line)
@@ -243,7 +243,7 @@ def table(summary: Summary) -> Iterator[str]:
         yield f"{key:<{width}}  {f'{value:.4g}' if isinstance(value, float) else value}"
 
 
-def told_estimates(calibration: Calibration) -> list[dict[str, object]]:
+def estimates_data(calibration: Calibration) -> list[dict[str, object]]:
     """Return the accuracy of start estimates by horizon, as data; null is an open end."""
     return [
         {
@@ -262,8 +262,8 @@ def estimates_table(calibration: Calibration) -> Iterator[str]:
     yield ""
     yield "start seemed away  estimates  in the range  earlier  later"
     for row in calibration.rows():
-        told = horizon_row(row.up_to_s, row.starts, row.inside, row.before, row.after)
-        away, starts, inside, before, after = told
+        cells = horizon_row(row.up_to_s, row.starts, row.inside, row.before, row.after)
+        away, starts, inside, before, after = cells
         yield f"{away:<18} {starts:>9} {inside:>13} {before:>8} {after:>6}"
 
 

@@ -58,7 +58,7 @@ class CachedJob:
         asked: Fields of ``requests`` that were changed here and are not yet written to the object.
         gone: The object was deleted; nothing is written to it any more.
         edited: Its spec was edited and must be put back; ``refused``: the last such edit.
-        told: Last published report of its waiting.
+        wait_report: Last published report of its waiting.
         announced: State of the last posted event; None before the first.
     """
 
@@ -76,7 +76,7 @@ class CachedJob:
     gone: bool = False
     edited: bool = False
     refused: EditRefused | None = None
-    told: WaitReport = field(default_factory=WaitReport)
+    wait_report: WaitReport = field(default_factory=WaitReport)
     announced: JobState | None = None
 
     @property

@@ -108,7 +108,7 @@ def seconds(at: datetime | None) -> float | None:
 
 def as_status(
     stored: StoredJob,
-    told: WaitReport = WaitReport(),  # noqa: B008 (frozen)
+    wait_report: WaitReport = WaitReport(),  # noqa: B008 (frozen)
     *,
     epoch: int = 0,
     revision: int = 0,
@@ -119,15 +119,15 @@ def as_status(
     """Return the status of a job; ``refused`` is the last edit that was put back."""
     job, newest = stored.job, stored.newest
     waits = job.state is JobState.QUEUED
-    reason = told.reason if waits and told.reason is not None else job.note
+    reason = wait_report.reason if waits and wait_report.reason is not None else job.note
     return TrainingJobStatus(
         id=job.id,
         state=job.state.value,
         reason=_reason(reason),
-        estimated_start=_estimate(told) if waits else None,
+        estimated_start=_estimate(wait_report) if waits else None,
         user=job.user,
         project=job.project,
-        over_quota=told.over_quota,
+        over_quota=wait_report.over_quota,
         workers=0 if newest is None else len(newest.live_workers),
         selector=f"{JOB}={job.id}",
         attempt=job.attempt,
@@ -201,8 +201,8 @@ def conditions(stored: StoredJob, reason: Note | None, generation: int) -> tuple
     if holds and newest is not None:
         found.append(condition("Admitted", True, newest.decided, "Placed", ""))
     else:
-        said = text if job.ended is None else ""
-        found.append(condition("Admitted", False, ended_last, why, said))
+        message = text if job.ended is None else ""
+        found.append(condition("Admitted", False, ended_last, why, message))
     if holds and newest is not None and newest.started is not None:
         found.append(condition("Running", True, newest.started, "AllWorkersRun", ""))
     elif newest is not None:
@@ -256,10 +256,10 @@ def _reason(note: Note | None) -> ReasonStatus | None:
     )
 
 
-def _estimate(told: WaitReport) -> EstimatedStartStatus | None:
-    if told.earliest is None and told.likely is None and told.latest is None:
+def _estimate(report: WaitReport) -> EstimatedStartStatus | None:
+    if report.earliest is None and report.likely is None and report.latest is None:
         return None
-    return EstimatedStartStatus(when(told.earliest), when(told.likely), when(told.latest))
+    return EstimatedStartStatus(when(report.earliest), when(report.likely), when(report.latest))
 
 
 def _stop_request(stop: StopIntent | None) -> StopRequestStatus | None:
@@ -289,8 +289,8 @@ def _progress(it: JobProgress | None) -> ProgressStatus | None:
     text = None if it.text is None else _clip(it.text, TEXT)
     saved = (when(it.checkpoint_at), it.saved, it.step)
     first = (None, None) if it.since is None else (moment(it.since[0]), it.since[1])
-    told = (it.attempt, it.before, *first, it.runs)
-    return ProgressStatus(moment(it.at), it.fraction, text, *saved, *told)
+    rest = (it.attempt, it.before, *first, it.runs)
+    return ProgressStatus(moment(it.at), it.fraction, text, *saved, *rest)
 
 
 def _attempt(it: AttemptRecord) -> AttemptStatus:
@@ -394,5 +394,5 @@ def is_news(before: WaitReport, now: WaitReport) -> bool:
     return learned or _gist(before) != _gist(now)
 
 
-def _gist(told: WaitReport) -> tuple[object, ...]:
-    return None if told.reason is None else told.reason.code, told.over_quota
+def _gist(report: WaitReport) -> tuple[object, ...]:
+    return None if report.reason is None else report.reason.code, report.over_quota

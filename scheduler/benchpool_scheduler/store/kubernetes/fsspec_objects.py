@@ -45,7 +45,7 @@ class FsspecObjects:
     def put(self, sha256: str, file: Path) -> None:
         """Move a local file with this hash into the store; it is durable on return."""
         target = self._content(sha256)
-        with _told(self.url):
+        with _public_errors(self.url):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             if not self._local:
                 self._fs.put_file(str(file), target)
@@ -59,7 +59,7 @@ class FsspecObjects:
     def put_bytes(self, sha256: str, data: bytes) -> None:
         """Store a content with this hash."""
         target = self._content(sha256)
-        with _told(self.url):
+        with _public_errors(self.url):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             near = f"{target}.{time.monotonic_ns()}" if self._local else target
             self._fs.pipe_file(near, data)
@@ -74,7 +74,7 @@ class FsspecObjects:
 
     def open(self, sha256: str) -> IO[bytes]:
         """Open a content for reading. Errors: FileNotFoundError."""
-        with _told(self.url):
+        with _public_errors(self.url):
             opened: IO[bytes] = self._fs.open(self._content(sha256), "rb")
             return opened
 
@@ -85,12 +85,12 @@ class FsspecObjects:
 
     def has(self, sha256: str) -> bool:
         """Return whether the content exists."""
-        with _told(self.url):
+        with _public_errors(self.url):
             return bool(self._fs.exists(self._content(sha256)))
 
     def delete(self, sha256: str) -> None:
         """Delete a content; a missing content is no error."""
-        with _told(self.url), contextlib.suppress(FileNotFoundError):
+        with _public_errors(self.url), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._content(sha256))
 
     # ------------------------------------------------------------------ uploads by user
@@ -98,7 +98,7 @@ class FsspecObjects:
     def load(self) -> dict[str, dict[str, float]]:
         """Return the last upload time by user for each hash, in seconds since the epoch."""
         found: dict[str, dict[str, float]] = {}
-        with _told(self.url):
+        with _public_errors(self.url):
             self._fs.makedirs(f"{self._root}/by", exist_ok=True)
             listed: dict[str, dict[str, Any]] = self._fs.find(f"{self._root}/by", detail=True)
         for path, about in listed.items():
@@ -109,7 +109,7 @@ class FsspecObjects:
 
     def sizes(self) -> dict[str, int]:
         """Return the size of every content in bytes, by hash."""
-        with _told(self.url):
+        with _public_errors(self.url):
             listed: dict[str, dict[str, Any]] = self._fs.find(self._root, detail=True)
         names = ((path.rpartition("/")[2], path, about) for path, about in listed.items())
         return {
@@ -121,14 +121,14 @@ class FsspecObjects:
     def mark(self, sha256: str, user: str) -> None:
         """Record that a user has uploaded a content now."""
         marker = self._marker(sha256, user)
-        with _told(self.url):
+        with _public_errors(self.url):
             self._fs.makedirs(marker.rpartition("/")[0], exist_ok=True)
             self._fs.pipe_file(marker, b"")
 
     def unmark(self, sha256: str, users: Iterable[str]) -> None:
         """Remove the record that these users have uploaded a content."""
         for user in users:
-            with _told(self.url), contextlib.suppress(FileNotFoundError):
+            with _public_errors(self.url), contextlib.suppress(FileNotFoundError):
                 self._fs.rm_file(self._marker(sha256, user))
 
     def _content(self, sha256: str) -> str:
@@ -162,7 +162,7 @@ def _time_of(about: dict[str, Any]) -> float:
 
 
 @contextlib.contextmanager
-def _told(url: str) -> Any:
+def _public_errors(url: str) -> Any:
     try:
         yield
     except FileNotFoundError:

@@ -194,7 +194,9 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
     )
 
 
-def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -> Iterator[Written]:
+def apply(
+    it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]
+) -> Iterator[Written]:
     """Yield the changes of an existing job, and update ``cached`` and ``offers``."""
     if cached is not None:
         if it.uid != cached.uid:

@@ -51,7 +51,7 @@ class Inbox:
         self._asked: dict[str, OfferedJob] = {}
         self._news: asyncio.Queue[Written] = asyncio.Queue()
 
-    def tell(self, news: Iterable[Written]) -> None:
+    def put(self, news: Iterable[Written]) -> None:
         """Queue changes for the service."""
         for one in news:
             self._news.put_nowait(one)

@@ -88,7 +88,7 @@ WORDS: dict[JobState, str] = {
 }
 
 
-def said_of(stored: StoredJob) -> str:
+def message_of(stored: StoredJob) -> str:
     """Return the sentence of an event about the current state of a job."""
     job, newest = stored.job, stored.newest
     if job.state in (JobState.STARTING, JobState.RUNNING) and newest is not None:
@@ -114,7 +114,7 @@ class JobEvents:
         """Queue an event about a job's new state."""
         state = stored.job.state
         kind: Literal["Normal", "Warning"] = "Warning" if state is JobState.FAILED else "Normal"
-        self._add(JobEvent(name, uid, WORDS[state], said_of(stored), time.time(), kind))
+        self._add(JobEvent(name, uid, WORDS[state], message_of(stored), time.time(), kind))
 
     def refused(self, name: str, uid: str, note: Note) -> None:
         """Queue an event about a job that was not accepted."""

@@ -36,10 +36,12 @@ async def read(connection: Connection) -> tuple[NodeRecord, ...]:
 
 async def write(connection: Connection, known: tuple[NodeRecord, ...]) -> None:
     """Save all records; in a cluster the scheduler creates the settings object at its start."""
-    told = [_told(it) for it in known]
+    closed = [_closed_node(it) for it in known]
     try:
         await connection.patch(
-            *(KIND, NAME, {"status": {"closedNodes": told}}), subresource="status", as_=msgspec.Raw
+            *(KIND, NAME, {"status": {"closedNodes": closed}}),
+            subresource="status",
+            as_=msgspec.Raw,
         )
     except KubeNotFound:
         return
@@ -61,7 +63,7 @@ def _record(it: ClosedNode) -> NodeRecord:
     )
 
 
-def _told(it: NodeRecord) -> ClosedNode:
+def _closed_node(it: NodeRecord) -> ClosedNode:
     window = it.window
     return ClosedNode(
         it.name,

@@ -73,7 +73,7 @@ class ObjectWatch:
         for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
             self._cache.add_lease(lease)
 
-    def hear(self) -> tuple[Coroutine[Any, Any, None], ...]:
+    def follow(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the coroutines that follow further changes forever."""
         of_jobs, of_leases = self._changes
         return (
@@ -94,9 +94,9 @@ class ObjectWatch:
         now = self.jobs.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             cached.gone = True
-            self._inbox.tell([JobGone(offer.id)])
+            self._inbox.put([JobGone(offer.id)])
         elif now.generation > offer.generation:
-            self._hear(now, cached)
+            self._apply(now, cached)
 
     def _keep(self, read: JobObject) -> KeptJob | None:
         if self._opening is not None:
@@ -111,35 +111,35 @@ class ObjectWatch:
         if it is None:
             return
         if not read.accepted:
-            self._inbox.tell(inbound_jobs.hear(it, None, self._inbox.offers))
+            self._inbox.put(inbound_jobs.apply(it, None, self._inbox.offers))
             return
         spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
         cached = inbound_jobs.found(read, it, spec)
-        cached.told = wait_report_in(read.status)
+        cached.wait_report = wait_report_in(read.status)
         self._cache.add_job(cached)
         self._uploads.found(spec)
-        self._hear(it, cached)
+        self._apply(it, cached)
 
     def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
         # A released lease leaves the cache before its object is deleted.
         if gone and lease.id in self._cache.leases:
-            self._inbox.tell([LeaseGone(lease.id)])
+            self._inbox.put([LeaseGone(lease.id)])
 
     def _take_in(self, it: KeptJob, gone: bool) -> None:
         cached = self._cache.jobs.get(it.id)
         if gone:
-            self._inbox.tell(inbound_jobs.forget(it, cached, self._inbox.offers))
+            self._inbox.put(inbound_jobs.forget(it, cached, self._inbox.offers))
         elif it.epoch > self._epoch:
             raise NotLeading(
                 f"Leader {it.epoch} has written a job; this replica is no longer leader "
                 f"{self._epoch}."
             )
         else:
-            self._hear(it, cached)
+            self._apply(it, cached)
 
-    def _hear(self, it: KeptJob, cached: CachedJob | None) -> None:
-        news = list(inbound_jobs.hear(it, cached, self._inbox.offers))
-        self._inbox.tell(news)
+    def _apply(self, it: KeptJob, cached: CachedJob | None) -> None:
+        news = list(inbound_jobs.apply(it, cached, self._inbox.offers))
+        self._inbox.put(news)
         if cached is None or cached.uid != it.uid:
             return
         late = it.epoch < self._epoch and it.revision > cached.written

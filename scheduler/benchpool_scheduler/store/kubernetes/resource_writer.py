@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 JOBS = TRAINING_JOBS.kind
 
-SAID_AS = dict(
+SPEC_NAMES = dict(
     zip(SpecRequests.__struct_fields__, SpecRequests.__struct_encode_fields__, strict=True)
 )
 """JSON names of the fields of ``SpecRequests``."""
@@ -171,8 +171,8 @@ class ResourceWriter:
         """Write the fields that were changed here into the spec; other requests in it stay."""
         now = requests_of(cached.stored.job)
         asked = {name: getattr(now, name) for name in cached.asked}
-        said = {SAID_AS[name]: value for name, value in asked.items()}
-        change = {"metadata": {"resourceVersion": cached.version}, "spec": said}
+        spec = {SPEC_NAMES[name]: value for name, value in asked.items()}
+        change = {"metadata": {"resourceVersion": cached.version}, "spec": spec}
         try:
             answer: _Written = await self._connection.patch(
                 JOBS, cached.name, change, namespace=self._namespace, as_=_Written
@@ -193,7 +193,7 @@ class ResourceWriter:
     async def _put(self, cached: CachedJob, stored: StoredJob, revision: int) -> None:
         status = as_status(
             stored,
-            cached.told,
+            cached.wait_report,
             epoch=self._epoch,
             revision=revision,
             generation=cached.generation,

@@ -34,10 +34,10 @@ async def read(connection: Connection) -> tuple[CalibrationRecord, ...]:
 
 async def write(connection: Connection, known: tuple[CalibrationRecord, ...]) -> None:
     """Save all records."""
-    told = [StartCalibration(it.kind, it.horizon, it.low, it.high, it.outcomes) for it in known]
+    records = [StartCalibration(it.kind, it.horizon, it.low, it.high, it.outcomes) for it in known]
     try:
         await connection.patch(
-            *(KIND, NAME, {"status": {"startCalibration": told}}),
+            *(KIND, NAME, {"status": {"startCalibration": records}}),
             subresource="status",
             as_=msgspec.Raw,
         )

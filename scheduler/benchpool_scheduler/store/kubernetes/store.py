@@ -115,7 +115,7 @@ class KubernetesStore:
         await self._watch.open()
         contents = self._cache.contents(*await usage.remembered(self._connection))
         self._tasks = [
-            *map(self._begin, self._watch.hear()),
+            *map(self._begin, self._watch.follow()),
             *(self._begin(self.writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
             self._begin(self._events.post()),
@@ -273,20 +273,20 @@ class KubernetesStore:
 
     # ------------------------------------------------------------------ reports
 
-    def tell(self, told: Mapping[str, WaitReport]) -> None:
+    def publish(self, reports: Mapping[str, WaitReport]) -> None:
         """Publish why jobs wait and when they may start; written later."""
-        for id_, it in told.items():
+        for id_, it in reports.items():
             cached = self._cache.jobs.get(id_)
-            if cached is not None and it != cached.told:
-                news = is_news(cached.told, it)
-                cached.told = it
+            if cached is not None and it != cached.wait_report:
+                news = is_news(cached.wait_report, it)
+                cached.wait_report = it
                 if news:
                     cached.revision += 1
                     self.writer.later(cached, AT_LEISURE)
 
     def announce(self, jobs: Sequence[Job]) -> None:
         """Publish why these jobs wait, from their public form; written later."""
-        self.tell({job.id: wait_report_of(job) for job in jobs})
+        self.publish({job.id: wait_report_of(job) for job in jobs})
 
     # ------------------------------------------------------------------ external changes
 

@@ -1,6 +1,6 @@
 // Submit the forms of the page in place. Without scripts the same forms load the same pages.
 import { load } from "./live.js";
-import { say } from "./speech.js";
+import { announce } from "./speech.js";
 
 const SHOWN_MS = 15_000;
 
@@ -14,7 +14,7 @@ export function actInPlace(page) {
     try {
       await send(form, page);
     } catch (error) {
-      tell(error.message, true);
+      showMessage(error.message, true);
     } finally {
       delete form.dataset.sent;
     }
@@ -30,11 +30,11 @@ async function send(form, page) {
   const message = answer.page?.querySelector("[data-message]")?.dataset.message ?? "The service did not answer. Reload the page.";
   for (const sheet of form.querySelectorAll("details[open]")) sheet.open = false;
   if (answer.status !== 200) {
-    tell(message, true);
+    showMessage(message, true);
     return;
   }
   page.show(answer.page, { flash: true });
-  say(message);
+  announce(message);
   fade(document.querySelector("#flash .notice"));
   const at = document.activeElement;
   // A field in a sheet that was just closed keeps the focus and loses it later.
@@ -56,12 +56,12 @@ function focusHome(form) {
   };
 }
 
-function tell(words, bad) {
+function showMessage(words, bad) {
   const line = document.createElement("p");
   line.className = bad ? "notice bad" : "notice done";
   line.textContent = words;
   document.getElementById("flash").replaceChildren(line);
-  say(words);
+  announce(words);
   if (!bad) fade(line);
 }
 

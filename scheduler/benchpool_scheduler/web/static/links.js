@@ -1,7 +1,7 @@
 // Buttons that copy the address of an element, for use in a chat.
-import { say } from "./speech.js";
+import { announce } from "./speech.js";
 
-const TOLD_MS = 2500;
+const COPIED_MS = 2500;
 
 /** Show the copy buttons only where copying works. */
 export function copyLinks() {
@@ -11,12 +11,12 @@ export function copyLinks() {
     if (!button) return;
     const address = new URL(button.dataset.copy, location.href).href;
     if (!(await copied(address))) {
-      say(`The browser blocked copying. Copy this address: ${address}`);
+      announce(`The browser blocked copying. Copy this address: ${address}`);
       return;
     }
-    say("Link copied.");
+    announce("Link copied.");
     button.dataset.copied = "";
-    setTimeout(() => delete button.dataset.copied, TOLD_MS);
+    setTimeout(() => delete button.dataset.copied, COPIED_MS);
   });
 }
 

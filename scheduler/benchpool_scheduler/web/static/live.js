@@ -1,7 +1,7 @@
 // Reload the page after events of the service. Only the server decides the visible content and its
 // texts.
 import { morph } from "./morph.js";
-import { say, spoken, stateChanges } from "./speech.js";
+import { announce, spoken, stateChanges } from "./speech.js";
 import { Stream } from "./stream.js";
 import { paintTimes } from "./times.js";
 
@@ -87,7 +87,7 @@ class Page {
     document.documentElement.dataset.xsrf = wanted.documentElement.dataset.xsrf ?? "";
     paintTimes(document);
     document.dispatchEvent(new Event(SHOWN));
-    say(stateChanges.since(before, document));
+    announce(stateChanges.since(before, document));
   }
 
   wake() {

@@ -40,11 +40,11 @@ class Follower {
         },
         end: () => {
           this.stream.end();
-          this.say("The log of this attempt is complete.");
+          this.showState("The log of this attempt is complete.");
         },
       },
-      opened: () => this.say("Following."),
-      lost: () => this.say("The connection was lost. Reconnecting."),
+      opened: () => this.showState("Following."),
+      lost: () => this.showState("The connection was lost. Reconnecting."),
     });
   }
 
@@ -72,7 +72,7 @@ class Follower {
   }
 
   /** Show a state text, unless the page shows the state of a complete log. */
-  say(words) {
+  showState(words) {
     const state = document.getElementById("logstate");
     if (state.dataset.ended === undefined) state.textContent = words;
   }

@@ -10,27 +10,27 @@ export const stateChanges = {
   },
 
   since(before, root) {
-    const told = [];
+    const changes = [];
     for (const [key, { state, name }] of this.look(root)) {
       const was = before.get(key);
-      if (was !== undefined && was.state !== state) told.push(`${name} is ${state}.`);
+      if (was !== undefined && was.state !== state) changes.push(`${name} is ${state}.`);
     }
-    return told.length > MOST ? `${told.length} of your jobs changed state.` : told.join(" ");
+    return changes.length > MOST ? `${changes.length} of your jobs changed state.` : changes.join(" ");
   },
 };
 
 /** Announce a text through the live region of the page. */
-export function say(words) {
+export function announce(words) {
   if (words === "") return;
   const region = document.getElementById("speech");
   region.textContent = "";
   requestAnimationFrame(() => (region.textContent = words));
 }
 
-let heardOn = true;
+let wasOn = true;
 
 /** Announce loss and return of the connection, but no retries. */
 export function spoken(element, on) {
-  if (on !== heardOn) say(on ? "The page is live again." : "The connection was lost. Reconnecting.");
-  heardOn = on;
+  if (on !== wasOn) announce(on ? "The page is live again." : "The connection was lost. Reconnecting.");
+  wasOn = on;
 }

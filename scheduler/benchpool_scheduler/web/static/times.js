@@ -23,7 +23,7 @@ export function relative(at, now) {
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 
 /** Time within a sentence: to the minute, with its zone. */
-const said = new Intl.DateTimeFormat(undefined, {
+const toMinute = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
 });
 
@@ -33,7 +33,7 @@ export function paintTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
-    const words = time.dataset.said === undefined ? relative(at, now) : said.format(at);
+    const words = time.dataset.exact === undefined ? relative(at, now) : toMinute.format(at);
     if (time.textContent !== words) time.textContent = words;
     time.title = exact.format(at);
   }

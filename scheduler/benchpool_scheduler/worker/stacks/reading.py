@@ -1,14 +1,14 @@
 """Parsers of the output of py-spy and ``faulthandler``, with the same plain data as result: pure.
 
->>> said = '''Thread 7 (idle): "MainThread"
+>>> output = '''Thread 7 (idle): "MainThread"
 ...     wait (threading.py:320)
 ...     <module> (train.py:12)'''
->>> of_py_spy(said)
+>>> of_py_spy(output)
 [('MainThread', ['wait (threading.py:320)', '<module> (train.py:12)'])]
->>> said = '''Current thread 0x00007f00 (most recent call first):
+>>> output = '''Current thread 0x00007f00 (most recent call first):
 ...   File "/usr/lib/python3.11/threading.py", line 320 in wait
 ...   File "train.py", line 12 in <module>'''
->>> of_faulthandler(said)
+>>> of_faulthandler(output)
 [('current', ['wait (threading.py:320)', '<module> (train.py:12)'])]
 """
 

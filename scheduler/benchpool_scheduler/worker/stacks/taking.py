@@ -62,12 +62,12 @@ def take(root: int) -> dict[str, object]:
     return {"processes": processes, "why": _why(seen, len(processes), refused)}
 
 
-def _why(seen: int, told: int, refused: str) -> str:
-    if refused and told:
+def _why(seen: int, reported: int, refused: str) -> str:
+    if refused and reported:
         return (
             f"py-spy may not read its processes here ({refused}); the stacks are their own output."
         )
-    if told:
+    if reported:
         return ""
     if not seen:
         return "None of its processes is Python."
@@ -109,8 +109,8 @@ def _spied(spy: str, pid: int) -> tuple[reading.Threads, str]:
         return reading.of_py_spy(done.stdout.decode(errors="replace")), ""
     if process_identity.start_ticks(pid) is None:
         return [], ""
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return [], said[-1][:200] if said else f"exit code {done.returncode}"
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return [], lines[-1][:200] if lines else f"exit code {done.returncode}"
 
 
 # --------------------------------------------------------------------------- faulthandler

@@ -79,9 +79,12 @@ def traceback(code: int, by: str, tail: bytes) -> str | None:
     if code == 0 or by != "itself":
         return None
     lines = failure.lines(tail)
-    said = failure.of_cell(lines)
-    if said is not None:
-        return _mark([_plain(said)], [said.partition(" with ")[0], *failure.place(said).values()])
+    description = failure.of_cell(lines)
+    if description is not None:
+        return _mark(
+            [_plain(description)],
+            [description.partition(" with ")[0], *failure.place(description).values()],
+        )
     found = failure.last_traceback(lines)
     if found is None:
         return None

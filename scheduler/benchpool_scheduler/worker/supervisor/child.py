@@ -173,7 +173,7 @@ def spawn(argv: list[str], place: StartPlace, output: int) -> int:
             _execute(argv, place.env)
         except BaseException as error:
             number = error.errno if isinstance(error, OSError) and error.errno else 0
-            _say(failure_write, f"{stage} {number}".encode())
+            _report(failure_write, f"{stage} {number}".encode())
         finally:
             os._exit(127)
     os.close(failure_write)
@@ -188,7 +188,7 @@ def spawn(argv: list[str], place: StartPlace, output: int) -> int:
     return pid
 
 
-def _say(failure: int, text: bytes) -> None:
+def _report(failure: int, text: bytes) -> None:
     """Report the error; the descriptor has moved to 3 if the preparation had come that far."""
     for descriptor in (failure, 3):
         try:

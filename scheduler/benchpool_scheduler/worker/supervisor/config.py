@@ -45,31 +45,31 @@ class SupervisorConfig:
     )
 
     def __init__(self, text: bytes) -> None:
-        told = json.loads(text)
-        self.argv: list[str] = list(told["argv"])
-        self.env: dict[str, str] = dict(told["env"])
-        self.cwd: str | None = told["cwd"]
-        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in told["files"]]
-        self.objects: str = told["objects"]
-        self.folders: list[str] = list(told["folders"])
-        self.output: str = told["output"]
-        self.output_dir: str | None = told["output_dir"]
-        self.carried: str | None = told.get("carried")
-        self.account: str | None = told["account"]
-        self.grace_s = float(told["grace_s"])
-        limit = told["time_limit_s"]
+        fields = json.loads(text)
+        self.argv: list[str] = list(fields["argv"])
+        self.env: dict[str, str] = dict(fields["env"])
+        self.cwd: str | None = fields["cwd"]
+        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in fields["files"]]
+        self.objects: str = fields["objects"]
+        self.folders: list[str] = list(fields["folders"])
+        self.output: str = fields["output"]
+        self.output_dir: str | None = fields["output_dir"]
+        self.carried: str | None = fields.get("carried")
+        self.account: str | None = fields["account"]
+        self.grace_s = float(fields["grace_s"])
+        limit = fields["time_limit_s"]
         self.time_limit_s: float | None = None if limit is None else float(limit)
-        self.log_bytes = int(told.get("log_bytes", BOUND))
-        self.tag: str = told["tag"]
-        self.name: str = told["name"]
-        self.bounds = _bounds(told.get("bounds") or {})
-        self.private = bool(told.get("private", False))
-        self.privileges = bool(told.get("privileges", True))
+        self.log_bytes = int(fields.get("log_bytes", BOUND))
+        self.tag: str = fields["tag"]
+        self.name: str = fields["name"]
+        self.bounds = _bounds(fields.get("bounds") or {})
+        self.private = bool(fields.get("private", False))
+        self.privileges = bool(fields.get("privileges", True))
 
 
-def _bounds(told: dict[str, object]) -> Bounds:
-    memory, cpus, processes = (told.get(name) for name in ("memory", "cpus", "processes"))
-    devices = told.get("devices")
+def _bounds(fields: dict[str, object]) -> Bounds:
+    memory, cpus, processes = (fields.get(name) for name in ("memory", "cpus", "processes"))
+    devices = fields.get("devices")
     return Bounds(
         memory if isinstance(memory, int) else None,
         cpus if isinstance(cpus, int | float) else None,

@@ -66,8 +66,8 @@ def attach(group: str, denied: Sequence[Numbers]) -> None:
     try:
         folder = os.open(group, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            told = struct.pack("=IIII", folder, loaded, CGROUP_DEVICE, ALLOW_MULTI)
-            system_calls.bpf(PROG_ATTACH, told)
+            attributes = struct.pack("=IIII", folder, loaded, CGROUP_DEVICE, ALLOW_MULTI)
+            system_calls.bpf(PROG_ATTACH, attributes)
         finally:
             os.close(folder)
     finally:

@@ -66,8 +66,8 @@ def sentence(code: int, tail: bytes) -> str | None:
     """
     if code == 0:
         return None
-    said = lines(tail)
-    found = of_cell(said) or _of_refusal(said) or _of_traceback(said)
+    tail_lines = lines(tail)
+    found = of_cell(tail_lines) or _of_refusal(tail_lines) or _of_traceback(tail_lines)
     known = _SIGNALS.get(signal.Signals(code - 128)) if code - 128 in set(signal.Signals) else None
     if found is None and known is not None:
         return f"was ended{in_cell(tail)} by {signal.Signals(code - 128).name}: {known}"
@@ -106,7 +106,7 @@ def of_cell(lines: list[str]) -> str | None:
     return None
 
 
-def place(said: str) -> dict[str, int | str]:
+def place(description: str) -> dict[str, int | str]:
     """Return the location of a failure as data, from a sentence of this module.
 
     >>> place("failed in cell 3 with KeyError: 'a' (line 2)")
@@ -119,10 +119,10 @@ def place(said: str) -> dict[str, int | str]:
     {}
     """
     found: dict[str, int | str] = {}
-    cell = _IN_CELL.match(said)
+    cell = _IN_CELL.match(description)
     if cell is not None:
         found["cell"] = int(cell[1])
-    at = _PLACE.search(said)
+    at = _PLACE.search(description)
     if at is not None:
         found["line"] = int(at["line"])
         if at["file"]:

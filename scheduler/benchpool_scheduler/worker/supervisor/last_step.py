@@ -48,8 +48,8 @@ def left_open(exchange: str) -> str | None:
     python, runs = value.get("python"), value.get("runs")
     if not isinstance(python, str) or not os.path.isabs(python) or "\0" in python:
         return None
-    told = runs if isinstance(runs, list) else []
-    return python if any(isinstance(it, dict) and it.get("open") is True for it in told) else None
+    listed = runs if isinstance(runs, list) else []
+    return python if any(isinstance(it, dict) and it.get("open") is True for it in listed) else None
 
 
 def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
@@ -57,7 +57,7 @@ def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
 
     Raises OSError or StartFailed.
     """
-    _begin_anew(place.confinement.private)
+    _recreate(place.confinement.private)
     reader, writer = os.pipe2(os.O_CLOEXEC)
     env = {**place.env, "CUDA_VISIBLE_DEVICES": "", "BENCHPOOL_HOOKS": "none"}
     try:
@@ -66,7 +66,7 @@ def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
             pid = child.spawn(argv, step, writer)
         finally:
             os.close(writer)
-        said = _read(reader, time.monotonic() + PATIENCE_S)
+        output = _read(reader, time.monotonic() + PATIENCE_S)
     finally:
         os.close(reader)
     with contextlib.suppress(ProcessLookupError):
@@ -75,10 +75,10 @@ def _run(argv: list[str], place: child.StartPlace, tag: str) -> bytes:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, 0):
             pass
-    return said
+    return output
 
 
-def _begin_anew(private: str | None) -> None:
+def _recreate(private: str | None) -> None:
     """Recreate the private temporary folders, which may contain links of the worker."""
     if private is not None:
         private_folder.remove(os.path.dirname(private))
@@ -89,16 +89,16 @@ def _read(reader: int, until: float) -> bytes:
     """Return the output until it is closed or a time is reached."""
     poll = select.poll()
     poll.register(reader, select.POLLIN)
-    said = b""
+    output = b""
     while (left := until - time.monotonic()) > 0:
         if not poll.poll(left * 1000):
             continue
         data = os.read(reader, OUTPUT)
         if not data:
-            return said
-        said = (said + data)[:OUTPUT]
+            return output
+        output = (output + data)[:OUTPUT]
     late = f"benchpool: its runs in trackers could not be closed within {PATIENCE_S:g} s"
-    return said + f"\n{late}\n".encode()
+    return output + f"\n{late}\n".encode()
 
 
 def own_lines(output: bytes) -> list[str]:

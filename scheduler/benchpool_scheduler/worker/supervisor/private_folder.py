@@ -26,8 +26,8 @@ def confinement(
     """Return the confinement of a worker. Raises OSError."""
     private = make(folder) if config.private else None
     own = (os.path.join(folder, name) for name in (records.FILES, records.EXCHANGE))
-    told = (*config.folders, config.cwd, config.output_dir, *named(config.argv, config.env))
-    kept = [*own, *(path for path in told if path)]
+    paths = (*config.folders, config.cwd, config.output_dir, *named(config.argv, config.env))
+    kept = [*own, *(path for path in paths if path)]
     return Confinement(group, account, private, kept, config.privileges)
 
 

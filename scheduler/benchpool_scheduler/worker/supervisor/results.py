@@ -68,21 +68,21 @@ class Carrier:
 
     def sentences(self) -> list[str]:
         """Return sentences for the log about files that were not copied."""
-        said: list[str] = []
+        lines: list[str] = []
         if self.over:
-            said.append(
+            lines.append(
                 f"{self.over} result files were left out because results are limited to "
                 f"{self._limits}; they are still in the job's folder on the server"
             )
         if self.links:
-            said.append(
+            lines.append(
                 f"{self.links} links or special files among the results were left out; copy the "
                 "files themselves into the output folder"
             )
         if self.failed:
             shown = "; ".join(self.failed[:3])
-            said.append(f"{len(self.failed)} result files could not be copied: {shown}")
-        return said
+            lines.append(f"{len(self.failed)} result files could not be copied: {shown}")
+        return lines
 
     def _consider(self, where: int, name: str, path: str, after_ns: int | None) -> None:
         facts = os.lstat(name, dir_fd=where)
@@ -117,23 +117,23 @@ class CopyReport:
     """Result of the process that copies results.
 
     Attributes:
-        said: Sentences for the log. ``why``: the first error, or None. ``over``: files were
+        sentences: Sentences for the log. ``why``: the first error, or None. ``over``: files were
             left out because of the limits. ``packed``: all of them were packed.
     """
 
-    __slots__ = ("over", "packed", "said", "why")
+    __slots__ = ("over", "packed", "sentences", "why")
 
     def __init__(
-        self, said: list[str], why: str | None, over: bool = False, packed: bool = False
+        self, sentences: list[str], why: str | None, over: bool = False, packed: bool = False
     ) -> None:
-        self.said = said
+        self.sentences = sentences
         self.why = why
         self.over = over
         self.packed = packed
 
     def encode(self) -> bytes:
         """Return the report as JSON; ``CopyReport(*json.loads(...))`` is the inverse."""
-        return json.dumps([self.said, self.why, self.over, self.packed]).encode()
+        return json.dumps([self.sentences, self.why, self.over, self.packed]).encode()
 
 
 class SentResults:
@@ -169,7 +169,7 @@ def send_home(
     while config.output_dir is not None:
         try:
             report = _send(account, config, files, after_ns, config.output_dir)
-            return SentResults(report.said, _undelivered(report, config))
+            return SentResults(report.sentences, _undelivered(report, config))
         except OSError as error:
             if machine_faults.number_of(error) is None or time.monotonic() >= last:
                 return SentResults([], _undelivered(CopyReport([], error.strerror), config))
@@ -214,9 +214,9 @@ def _send(
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as file:
-        said = file.read()
+        data = file.read()
     _, status = os.waitpid(pid, 0)
-    report = CopyReport([], _ended(status)) if status else CopyReport(*json.loads(said))
+    report = CopyReport([], _ended(status)) if status else CopyReport(*json.loads(data))
     archive.close(keep=report.packed)
     return report
 

@@ -120,7 +120,7 @@ class Supervisor:
             if number is not None and self._started is None:
                 return self._could_not_begin(number)
             self._kill_all()
-            self._log.say(f"the supervisor of this worker failed: {error!r}")
+            self._log.write_line(f"the supervisor of this worker failed: {error!r}")
             self._finish(None, "lost", f"the supervisor of the worker failed: {error!r}")
             raise
 
@@ -133,7 +133,7 @@ class Supervisor:
         with contextlib.suppress(OSError):
             results.remove_tree(self._files)
         text = machine_faults.sentence(number)
-        self._log.say(text)
+        self._log.write_line(text)
         record = {**end(None, "machine-fault", text, None), "fault": number}
         self._last_words.write(record, durable=True)
 
@@ -296,13 +296,13 @@ class Supervisor:
                 self._begin(request, "notice")
             elif request.kind == "cancel" and self._stop.kind == "pause":
                 self._stop.hasten(request.grace_s, now)
-                self._tell(request)
+                self._write_notice(request)
 
     def _begin(self, request: StopRequest, by: str) -> None:
-        self._tell(request)
+        self._write_notice(request)
         self._stop = schedule.Stop(request.kind, by, request.grace_s, time.monotonic())
 
-    def _tell(self, request: StopRequest) -> None:
+    def _write_notice(self, request: StopRequest) -> None:
         """Write the notice file; if the worker prevents that, it still gets the signals."""
         notice = request.as_notice(time.time())
         uid = None if self._account is None else self._account.uid
@@ -310,7 +310,7 @@ class Supervisor:
             records.write(self._exchange, records.NOTICE, notice, durable=False, uid=uid)
         except OSError as error:
             if self._started is not None:
-                self._log.say(f"the notice could not be written: {error.strerror}")
+                self._log.write_line(f"the notice could not be written: {error.strerror}")
 
     def _step_patiently(self, now: float) -> None:
         try:
@@ -334,8 +334,8 @@ class Supervisor:
             self._kill()
         elif step is not None:
             everybody, first = self._all(), step == schedule.LEADER
-            told = [one for one in everybody if (one[0] == self._leader) is first]
-            containment.send(everybody if step == schedule.ALL else told, signal.SIGTERM)
+            chosen = [one for one in everybody if (one[0] == self._leader) is first]
+            containment.send(everybody if step == schedule.ALL else chosen, signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
         """Return the running processes, parents first."""
@@ -373,14 +373,14 @@ class Supervisor:
 
     def _finish(self, code: int | None, by: str, text: str | None) -> None:
         if by == "could-not-start":
-            self._log.say(str(text))
+            self._log.write_line(str(text))
         record = end(code, by, text, self._started, self._tail)
         self._last_words.write(record, durable=True, patience_s=DISK_S)
         self._over = True
         self._introduction.give_back()
         if self._place is not None and code is not None and by != "lost":
             for sentence in close_runs(self._place, code, self._config.tag):
-                self._log.say(sentence)
+                self._log.write_line(sentence)
         if self._group is not None:
             self._group.remove()
         private_folder.remove(self._folder)
@@ -395,5 +395,5 @@ class Supervisor:
         files = self._files if self._after_ns else None
         sent = results.send_home(self._account, self._config, files, self._after_ns)
         for sentence in sent.sentences:
-            self._log.say(sentence)
+            self._log.write_line(sentence)
         add_undelivered(self._last_words, record, sent.undelivered)

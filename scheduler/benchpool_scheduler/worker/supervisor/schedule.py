@@ -28,7 +28,7 @@ LEADER, REST, ALL, KILL = "leader", "rest", "all", "kill"
 class Stop:
     """One stop of a worker: its cause, and the times of its steps."""
 
-    __slots__ = ("_told", "by", "kill_at", "kind", "rest_at", "term_at")
+    __slots__ = ("_sent", "by", "kill_at", "kind", "rest_at", "term_at")
 
     def __init__(self, kind: str, by: str, grace_s: float, now: float) -> None:
         lead = min(grace_s * LEAD_SHARE, LEAD_MOST_S) if kind == "pause" else 0.0
@@ -37,7 +37,7 @@ class Stop:
         self.term_at = now + lead
         self.kill_at = now + grace_s
         self.rest_at = self._half()
-        self._told = ""
+        self._sent = ""
 
     def hasten(self, grace_s: float, now: float) -> None:
         """Shorten the times for a second stop, such as a cancel after a pause."""
@@ -54,17 +54,17 @@ class Stop:
         """
         if now >= self.kill_at:
             return KILL
-        if not self._told and now >= self.term_at:
-            self._told = LEADER if leads else ALL
-            return self._told
-        if self._told == LEADER and (not leads or now >= self.rest_at):
-            self._told = REST
+        if not self._sent and now >= self.term_at:
+            self._sent = LEADER if leads else ALL
+            return self._sent
+        if self._sent == LEADER and (not leads or now >= self.rest_at):
+            self._sent = REST
             return REST
         return None
 
     def due_at(self) -> float:
         """Return the time of the next step, if the worker's own process runs until then."""
-        return {"": self.term_at, LEADER: self.rest_at}.get(self._told, self.kill_at)
+        return {"": self.term_at, LEADER: self.rest_at}.get(self._sent, self.kill_at)
 
     def _half(self) -> float:
         return self.term_at + (self.kill_at - self.term_at) * REST_SHARE

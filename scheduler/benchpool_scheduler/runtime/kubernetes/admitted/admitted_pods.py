@@ -34,7 +34,7 @@ class AdmittedPods:
     """Pods created outside benchpool, as workers of jobs.
 
     Args:
-        tell: Receives the events of workers.
+        publish: Receives the events of workers.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class AdmittedPods:
         settings: ClusterSettings,
         informers: Informers,
         queue: WorkQueue,
-        tell: Callable[[WorkerEvent], None],
+        publish: Callable[[WorkerEvent], None],
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._informers = informers
         self._queue = queue
-        self._tell = tell
+        self._publish = publish
         self._spaces = {one.name: one for one in settings.admitted_namespaces}
         self._bound: dict[str, WorkerId] = {}
-        self._said: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         self._made: Mapping[str, tuple[AdmittedPod, ...]] = {}
         self._made_at = 0
 
@@ -119,16 +119,16 @@ class AdmittedPods:
         self._bound.pop(pod.uid, None)
         return True
 
-    def say(self, job: str, text: str) -> None:
+    def write_reason(self, job: str, text: str) -> None:
         """Write the reason for waiting to the waiting pods of a job; returns at once."""
         for pod in self._gathered().get(job, ()):
-            if not pod.gated or self._said.get(pod.view.uid) == text:
+            if not pod.gated or self._reasons.get(pod.view.uid) == text:
                 continue
-            self._said[pod.view.uid] = text
+            self._reasons[pod.view.uid] = text
             self._queue.ask(("say", pod.view.uid), partial(self._write, pod.view, text))
-        if len(self._said) > 2 * len(self._informers.admitted):
+        if len(self._reasons) > 2 * len(self._informers.admitted):
             there = {pod.view.uid for pod in self._informers.admitted}
-            self._said = {uid: text for uid, text in self._said.items() if uid in there}
+            self._reasons = {uid: text for uid, text in self._reasons.items() if uid in there}
 
     # ------------------------------------------------------------------ inside
 
@@ -147,7 +147,7 @@ class AdmittedPods:
     def _refuse(self, attempt: AttemptState, worker: WorkerId, text: str) -> None:
         if not attempt.workers:
             attempt.over_since = time.monotonic()
-        self._tell(WorkerEnded(worker, time.time(), None, EndedBy.NOT_TAKEN, text))
+        self._publish(WorkerEnded(worker, time.time(), None, EndedBy.NOT_TAKEN, text))
 
     async def _write(self, pod: PodView, text: str) -> None:
         """Write the reason; nothing depends on its success."""
@@ -162,4 +162,4 @@ class AdmittedPods:
             log.warning(
                 "reason of waiting pod %s/%s not written: %s", pod.namespace, pod.name, refused
             )
-            self._said.pop(pod.uid, None)
+            self._reasons.pop(pod.uid, None)

@@ -42,8 +42,8 @@ def end_of(
         return WorkerEnd(code, EndedBy.OUT_OF_MEMORY, "it ran out of memory", at)
     if code:
         return WorkerEnd(code, EndedBy.ITSELF, None, at)
-    said = f"its pod failed ({pod.reason}): {pod.message}" if pod.reason else "its pod failed"
-    return WorkerEnd(None, EndedBy.COULD_NOT_START, said[:TEXT_LIMIT], at)
+    text = f"its pod failed ({pod.reason}): {pod.message}" if pod.reason else "its pod failed"
+    return WorkerEnd(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
 
 
 def trouble_of(

@@ -71,22 +71,22 @@ class AdmittedPod:
 
 def keep_admitted(pod: RawAdmittedPod) -> AdmittedPod:
     """Return the fields that are needed of a pod created outside benchpool."""
-    meta, labels, said = pod.metadata, pod.metadata.labels, pod.metadata.annotations
+    meta, labels, annotations = pod.metadata, pod.metadata.labels, pod.metadata.annotations
     owner = next((one for one in meta.owner_references if one.controller), None)
-    worker = said.get(names.WORKER, "")
+    worker = annotations.get(names.WORKER, "")
     view = replace(keep_pod(pod), owned=owner is not None)
     if labels.get(names.JOB) and worker.isdecimal():
         view = replace(view, job=labels[names.JOB], index=int(worker))
     else:
         view = replace(view, attempt=0, index=0)
-    index = labels.get(INDEX) or said.get(INDEX) or ""
+    index = labels.get(INDEX) or annotations.get(INDEX) or ""
     return AdmittedPod(
         view=view,
         owner_kind=owner.kind if owner else "Pod",
         owner=owner.name if owner else meta.name,
-        project=said.get(names.PROJECT, ""),
+        project=annotations.get(names.PROJECT, ""),
         preemptible=labels.get(names.PREEMPTIBLE) == "true",
-        group=group_of(labels, said),
+        group=group_of(labels, annotations),
         order=int(index) if index.isdecimal() else -1,
         node_selector=dict(pod.spec.node_selector),
     )

@@ -24,30 +24,30 @@ class AgentConfig:
     """
 
     def __init__(self, text: bytes, index: int, token: str) -> None:
-        told = json.loads(text)
+        fields = json.loads(text)
         self.index = index
         self.token = token
-        self.job: str = told["job"]
-        self.attempt = int(told["attempt"])
-        self.url: str = told["url"]
-        self.argv: list[str] = list(told["argv"])
-        self.env: dict[str, str] = dict(told["env"])
-        self.cwd: str | None = told["cwd"]
-        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in told["files"]]
-        self.objects: list[str] = list(told["objects"])
-        self.home: str | None = told["home"]
-        self.checkpoint: str = told["checkpoint"]
-        self.carries: bool = told["carries"]
-        self.grace_s = float(told["grace_s"])
-        limit = told["time_limit_s"]
+        self.job: str = fields["job"]
+        self.attempt = int(fields["attempt"])
+        self.url: str = fields["url"]
+        self.argv: list[str] = list(fields["argv"])
+        self.env: dict[str, str] = dict(fields["env"])
+        self.cwd: str | None = fields["cwd"]
+        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in fields["files"]]
+        self.objects: list[str] = list(fields["objects"])
+        self.home: str | None = fields["home"]
+        self.checkpoint: str = fields["checkpoint"]
+        self.carries: bool = fields["carries"]
+        self.grace_s = float(fields["grace_s"])
+        limit = fields["time_limit_s"]
         self.time_limit_s: float | None = None if limit is None else float(limit)
-        self.log_bytes = int(told["log_bytes"])
-        self.carry_bytes = int(told["carry_bytes"])
-        self.workers = int(told["workers"])
-        self.processes = int(told["processes"])
-        self.gpus = int(told["gpus"])
-        self.master: str = told["master"]
-        self.port = int(told["port"])
+        self.log_bytes = int(fields["log_bytes"])
+        self.carry_bytes = int(fields["carry_bytes"])
+        self.workers = int(fields["workers"])
+        self.processes = int(fields["processes"])
+        self.gpus = int(fields["gpus"])
+        self.master: str = fields["master"]
+        self.port = int(fields["port"])
 
     @property
     def path(self) -> str:

@@ -146,9 +146,9 @@ class Link:
 def _check(status: int, text: bytes) -> None:
     if status < 300:
         return
-    said = text[:500].decode(errors="replace")
+    message = text[:500].decode(errors="replace")
     with contextlib.suppress(ValueError, KeyError, TypeError):
-        said = str(json.loads(text)["error"]["message"])
+        message = str(json.loads(text)["error"]["message"])
     if status in (408, 425, 429) or status >= 500:
-        raise LinkAway(f"status {status}: {said}")
-    raise LinkRefused(status, said)
+        raise LinkAway(f"status {status}: {message}")
+    raise LinkRefused(status, message)

@@ -68,7 +68,7 @@ class Agent:
 
     def run(self) -> int:
         """Run all steps and return the exit code of the pod."""
-        signal.signal(signal.SIGTERM, self._told_to_leave)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
         threading.Thread(target=self._listen, daemon=True).start()
         try:
             self._prepare()
@@ -130,7 +130,7 @@ class Agent:
             if not more:
                 time.sleep(TICK_S)
 
-    def _told_to_leave(self, *_: object) -> None:
+    def _on_sigterm(self, *_: object) -> None:
         if self._leaving is None:
             self._leaving = time.monotonic()
             self._unwanted.set()
@@ -191,10 +191,10 @@ class Agent:
         leaving = self._leaving is not None
         patience = SEND_LEAVING_S if leaving else SEND_S
         shipper.finish(patience)
-        said = self._carry(code == 0, patience)
-        for sentence in said:
+        sentences = self._carry(code == 0, patience)
+        for sentence in sentences:
             print(f"benchpool: {sentence}", flush=True)
-        words = " ".join([str(text), *said]) if text else " ".join(said) or None
+        words = " ".join([str(text), *sentences]) if text else " ".join(sentences) or None
         why = {name: end.get(name) for name in ("started", "cause", "traceback")}
         return self._end(code if isinstance(code, int) else None, by, words, why)
 

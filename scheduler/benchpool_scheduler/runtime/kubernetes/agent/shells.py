@@ -53,15 +53,17 @@ class WorkerShells:
         self._terminals: dict[str, ShellTerminal] = {}
         self._over = threading.Event()
 
-    def open(self, told: Mapping[str, object], supervisor: int | None) -> None:
+    def open(self, request: Mapping[str, object], supervisor: int | None) -> None:
         """Open a shell; a repeated request does not open it again.
 
         Args:
             supervisor: Pid of the command's supervisor; None before the command has begun.
         """
-        id_ = str(told["shell"])
+        id_ = str(request["shell"])
         if id_ not in self._threads:
-            thread = threading.Thread(target=self._run, args=(id_, told, supervisor), daemon=True)
+            thread = threading.Thread(
+                target=self._run, args=(id_, request, supervisor), daemon=True
+            )
             self._threads[id_] = thread
             thread.start()
 
@@ -81,11 +83,11 @@ class WorkerShells:
         for thread in list(self._threads.values()):
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _run(self, id_: str, told: Mapping[str, object], supervisor: int | None) -> None:
+    def _run(self, id_: str, request: Mapping[str, object], supervisor: int | None) -> None:
         try:
-            terminal = self._opened(told, supervisor)
+            terminal = self._opened(request, supervisor)
         except OSError as error:
-            self._tell_end(id_, {"why": error.strerror or str(error)})
+            self._report_end(id_, {"why": error.strerror or str(error)})
             return
         self._terminals[id_] = terminal
         threading.Thread(target=self._type, args=(id_, terminal), daemon=True).start()
@@ -94,14 +96,14 @@ class WorkerShells:
         finally:
             code = terminal.close()
             del self._terminals[id_]
-        self._tell_end(id_, {"exit_code": code})
+        self._report_end(id_, {"exit_code": code})
 
-    def _opened(self, told: Mapping[str, object], supervisor: int | None) -> ShellTerminal:
+    def _opened(self, request: Mapping[str, object], supervisor: int | None) -> ShellTerminal:
         """Open a shell. Raises OSError."""
         if supervisor is None:
             raise ProcessLookupError(3, "the worker's command has not started yet")
-        command = shell_terminal.entering(self._program, supervisor, str(told["term"]))
-        rows, columns = int(str(told["rows"])), int(str(told["columns"]))
+        command = shell_terminal.entering(self._program, supervisor, str(request["term"]))
+        rows, columns = int(str(request["rows"])), int(str(request["columns"]))
         return ShellTerminal(command, rows, columns, self._children)
 
     def _type(self, id_: str, terminal: ShellTerminal) -> None:
@@ -114,17 +116,17 @@ class WorkerShells:
             if size is not None:
                 path += f"&rows={size[0]}&columns={size[1]}"
             try:
-                told = json.loads(link.get(path, timeout_s=TYPED_S + 20, patience_s=AWAY_S))
+                reply = json.loads(link.get(path, timeout_s=TYPED_S + 20, patience_s=AWAY_S))
             except (LinkAway, LinkRefused):
-                told = {"hang_up": True}
-            if told["hang_up"]:
+                reply = {"hang_up": True}
+            if reply["hang_up"]:
                 terminal.hang_up()
                 return
-            if size != (told["rows"], told["columns"]):
-                size = (told["rows"], told["columns"])
-                terminal.resize(told["rows"], told["columns"])
-            offset = told["next"]
-            rest = terminal.write(rest + base64.b64decode(told["data"]))
+            if size != (reply["rows"], reply["columns"]):
+                size = (reply["rows"], reply["columns"])
+                terminal.resize(reply["rows"], reply["columns"])
+            offset = reply["next"]
+            rest = terminal.write(rest + base64.b64decode(reply["data"]))
 
     def _show(self, id_: str, terminal: ShellTerminal) -> None:
         """Send the output, to its end or until the scheduler no longer accepts it."""
@@ -139,7 +141,7 @@ class WorkerShells:
         except (LinkAway, LinkRefused):
             return
 
-    def _tell_end(self, id_: str, how: dict[str, object]) -> None:
+    def _report_end(self, id_: str, how: dict[str, object]) -> None:
         try:
             data = json.dumps(how).encode()
             self._link(self._over).post(f"shells/{id_}/ended", data, patience_s=AWAY_S)

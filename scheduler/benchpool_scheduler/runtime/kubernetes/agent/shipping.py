@@ -43,9 +43,9 @@ class Shipper:
         self._wait = AGAIN_S[0]
         self._looked = 0.0
         self._seen: object = None
-        self._told: object = None
+        self._sent: object = None
         self._saved: progress.SavedCheckpoint | None = None
-        self._said = progress.ReportedProgress()
+        self._progress = progress.ReportedProgress()
         self._runs: tuple[tracker_runs.ReportedRun, ...] = ()
 
     def step(self) -> bool:
@@ -55,7 +55,7 @@ class Shipper:
             return False
         try:
             more = self._ship(0.0)
-            self._tell()
+            self._send_progress()
         except LinkAway:
             self._not_before = time.monotonic() + self._wait
             self._wait = min(AGAIN_S[1], self._wait * 2)
@@ -74,7 +74,7 @@ class Shipper:
             while self._ship(patience_s):
                 pass
             self._looked = 0.0
-            self._tell(over=True)
+            self._send_progress(over=True)
         except (LinkAway, LinkRefused):
             return
 
@@ -88,13 +88,13 @@ class Shipper:
         self._offset = int(json.loads(answer)["next"])
         return True
 
-    def _tell(self, *, over: bool = False) -> None:
+    def _send_progress(self, *, over: bool = False) -> None:
         """Send new progress and a new complete checkpoint."""
         now = time.monotonic()
         if now - self._looked < PROGRESS_S:
             return
         self._looked = now
-        self._tell_values(over=over)
+        self._send_values(over=over)
         files = (progress.signature(EXCHANGE), tracker_runs.signature(EXCHANGE))
         written = None if files == (None, None) else files
         saved = progress.last_checkpoint(self._checkpoint)
@@ -103,16 +103,16 @@ class Shipper:
         settled, self._saved = (saved if over or saved == self._saved else None), saved
         if written != self._seen:
             self._seen = written
-            self._said = progress.read_progress(EXCHANGE) or self._said
+            self._progress = progress.read_progress(EXCHANGE) or self._progress
             self._runs = tracker_runs.read_runs(EXCHANGE) or self._runs
-        news = (self._said, self._runs, settled)
-        if (written is None and settled is None) or news == self._told:
+        news = (self._progress, self._runs, settled)
+        if (written is None and settled is None) or news == self._sent:
             return
-        said = self._said
+        reported = self._progress
         body: dict[str, object] = {
-            "fraction": said.fraction,
-            "text": said.text,
-            "metrics": dict(said.metrics),
+            "fraction": reported.fraction,
+            "text": reported.text,
+            "metrics": dict(reported.metrics),
             "checkpoint_at": None if settled is None else settled.at,
         }
         if settled is not None and settled.step is not None:
@@ -120,9 +120,9 @@ class Shipper:
         if self._runs:
             body["runs"] = self._runs
         self._link.post("progress", json.dumps(body).encode())
-        self._told = news
+        self._sent = news
 
-    def _tell_values(self, *, over: bool) -> None:
+    def _send_values(self, *, over: bool) -> None:
         """Send the new values; values that did not arrive are sent first at the next look."""
         while self._values or (found := self._metrics.read()):
             self._values = self._values or found

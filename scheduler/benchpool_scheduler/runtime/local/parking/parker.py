@@ -71,7 +71,7 @@ class LocalParker:
 
     async def found(self, one: Parkable, *, holds_gpu: bool) -> ParkState:
         """See ``Parker``."""
-        return await self._run(lambda: rebuilt(self._said(one), holds_gpu=holds_gpu))
+        return await self._run(lambda: rebuilt(self._driver_state(one), holds_gpu=holds_gpu))
 
     async def close(self) -> None:
         """See ``Parker``; does not wait for a call in progress."""
@@ -109,7 +109,7 @@ class LocalParker:
         """Return whether a bench has another process on a GPU that it has lent."""
         return any(self._on_bench(pid, gpu) for pid in self._gpus.processes(gpu) or ())
 
-    def _said(self, one: Parkable) -> CudaState | None:
+    def _driver_state(self, one: Parkable) -> CudaState | None:
         if not is_there(one):
             return None
         try:

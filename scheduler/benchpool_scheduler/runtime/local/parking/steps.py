@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.benches.parking import (
     ACTS,
-    HEARD,
     RESTING,
+    STATE_EVENTS,
     ParkAct,
     ParkEvent,
     ParkState,
@@ -32,7 +32,7 @@ class Hands:
         granted: Returns whether the bench holds the GPU of a process again.
         is_there: Returns whether the same process still exists. ``on_bench``: returns whether a
             process (pid) that uses a GPU (UUID) belongs to the bench that holds it.
-        pause: Waits some seconds. ``told``: receives the reason of a failed action.
+        pause: Waits some seconds. ``on_failure``: receives the reason of a failed action.
     """
 
     driver: CheckpointDriver
@@ -41,7 +41,7 @@ class Hands:
     is_there: Callable[[Parkable], bool]
     on_bench: Callable[[int, str], bool]
     pause: Callable[[float], None]
-    told: Callable[[str], None]
+    on_failure: Callable[[str], None]
 
 
 def is_there(one: Parkable) -> bool:
@@ -74,9 +74,9 @@ def _event(act: ParkAct, one: Parkable, hands: Hands) -> ParkEvent:
         if _done(act, one, hands):
             return ParkEvent.DONE
         if act is ParkAct.PROVE_VACATED:
-            hands.told("NVML still lists the process on its GPU")
+            hands.on_failure("NVML still lists the process on its GPU")
     except CallFailed as failed:
-        hands.told(str(failed))
+        hands.on_failure(str(failed))
     return _afterwards(one, hands)
 
 
@@ -125,7 +125,7 @@ def _afterwards(one: Parkable, hands: Hands) -> ParkEvent:
     if not hands.is_there(one):
         return ParkEvent.GONE
     try:
-        said = hands.driver.state(one.pid)
+        state = hands.driver.state(one.pid)
     except CallFailed:
         return ParkEvent.HUNG
-    return HEARD[said]
+    return STATE_EVENTS[state]

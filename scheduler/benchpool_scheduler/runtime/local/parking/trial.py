@@ -82,8 +82,8 @@ def run(
         raise TrialFailed("no NVIDIA driver answers on this machine")
     if gpu is None:
         raise TrialFailed("every whole GPU has processes now: try again when one is free")
-    heard: list[str] = []
-    hands = Hands(driver, gpus, lambda _: True, is_there, lambda *_: False, pause, heard.append)
+    failures: list[str] = []
+    hands = Hands(driver, gpus, lambda _: True, is_there, lambda *_: False, pause, failures.append)
     canary = children.start(MODULE, {**os.environ, "CUDA_VISIBLE_DEVICES": gpu})
     try:
         if children.answer(canary, READY_S) != b"ready":
@@ -95,25 +95,25 @@ def run(
         process = process_identity.identity(canary.pid) or ""
         one = Parkable(canary.pid, process, gpu, facts.used or 0)
         began = clock()
-        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, heard)
+        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, failures)
         parked = clock()
-        _reach(ParkState.RUNNING, ParkEvent.BACK, one, hands, heard)
+        _reach(ParkState.RUNNING, ParkEvent.BACK, one, hands, failures)
         back = clock()
         children.ask(canary, b"?")
         if children.answer(canary, READY_S) != b"intact":
             raise TrialFailed("it was restored with different contents of its GPU memory")
-        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, heard)
+        _reach(ParkState.PARKED, ParkEvent.PARK, one, hands, failures)
     finally:
         children.abandon(canary)
     return Trial(version, began, parked - began, back - parked, one.used, shared)
 
 
 def _reach(
-    wanted: ParkState, event: ParkEvent, one: Parkable, hands: Hands, heard: Sequence[str]
+    wanted: ParkState, event: ParkEvent, one: Parkable, hands: Hands, failures: Sequence[str]
 ) -> None:
     begins = ParkState.RUNNING if wanted is ParkState.PARKED else ParkState.PARKED
     reached = until_rest(next_state(begins, event), one, hands)
     if reached is not wanted:
         way = "to host memory" if wanted is ParkState.PARKED else "back to the GPU"
-        said = f": {heard[-1]}" if heard else ""
-        raise TrialFailed(f"the test process did not get {way}: it ended up {reached}{said}")
+        reason = f": {failures[-1]}" if failures else ""
+        raise TrialFailed(f"the test process did not get {way}: it ended up {reached}{reason}")

@@ -71,11 +71,11 @@ class BenchGiver:
 
     def act_of(self, bench: WatchedBench) -> BenchAct:
         """Return how a bench is released. Its server keeps running if it can work without GPUs."""
-        told, fresh = bench.sights.told, bench.sights.is_fresh(self._watcher.now())
+        report, fresh = bench.sights.last_report, bench.sights.is_fresh(self._watcher.now())
         alone = self._observed.settings.containers is None and isinstance(self._runtime, Holding)
         if bench.giving in (Giving.NOTING, Giving.STOPPING):
             return BenchAct.STOP
-        if alone and fresh and told is not None and told.gives_up:
+        if alone and fresh and report is not None and report.gives_up:
             return BenchAct.RELEASE
         return BenchAct.STOP
 
@@ -91,7 +91,7 @@ class BenchGiver:
         """Park a due bench if possible. Return whether it is being parked."""
         if bench.giving is Giving.NONE and self.parks(bench) and await self._parking.begin(bench):
             bench.asked = False
-            self._tell(bench, BenchAct.PARK, done=False)
+            self._publish(bench, BenchAct.PARK, done=False)
         return self.is_parking(bench)
 
     def begin(self, bench: WatchedBench, *, asked: bool) -> None:
@@ -101,14 +101,14 @@ class BenchGiver:
         act = self.act_of(bench)
         news = GivingNews.RELEASE if act is BenchAct.RELEASE else GivingNews.STOP
         bench.asked = asked
-        self._tell(bench, act, done=False)
+        self._publish(bench, act, done=False)
         self._watcher.give(bench, GIVING[bench.giving][news])
 
     def noted(self, bench: WatchedBench) -> None:
         """Record that the note lies in the folder."""
         self._watcher.give(bench, GIVING[bench.giving][GivingNews.NOTED])
 
-    async def go_on(self) -> None:
+    async def advance(self) -> None:
         """Begin due releases, drop those of benches in use again, and have servers stopped."""
         rule, now = self._watcher.rule, self._watcher.now()
         for bench in list(self._watcher.benches.values()):
@@ -123,7 +123,7 @@ class BenchGiver:
         there = self._watcher.benches
         still = {id_ for id_, it in there.items() if it.watch.step is IdleStep.DUE}
         for bench in self._parking.parked(still):
-            self._tell(bench, BenchAct.PARK, done=True)
+            self._publish(bench, BenchAct.PARK, done=True)
         for id_ in self._stopping.keys() - there.keys():
             await self._stopped(self._stopping.pop(id_))
         stops = {id_: it for id_, it in there.items() if it.giving is Giving.STOPPING}
@@ -137,11 +137,13 @@ class BenchGiver:
         if isinstance(self._runtime, Holding):
             held = await self._runtime.holders(bench.lease.gpus)
         if held:
-            said = f"{phrases.processes(held)} on the GPUs of the bench of {bench.lease.user} that"
-            self._observed.report(_PROBLEM, f"{said} was stopped. Find out why, and end them.")
+            holders = f"{phrases.processes(held)} on the GPUs of the bench of {bench.lease.user}"
+            self._observed.report(
+                _PROBLEM, f"{holders} that was stopped. Find out why, and end them."
+            )
             return
         self._observed.report(_PROBLEM, None)
-        self._tell(bench, BenchAct.STOP, done=True, looked=held is not None)
+        self._publish(bench, BenchAct.STOP, done=True, looked=held is not None)
 
     async def _stop(self, bench: WatchedBench) -> None:
         now, lease = self._watcher.now(), bench.lease
@@ -175,7 +177,7 @@ class BenchGiver:
             )
         self._watcher.given_up = (*self._watcher.given_up, bench.lease.id)
         await self._watcher.save(at_once=True)
-        self._tell(bench, BenchAct.RELEASE, done=True, looked=True)
+        self._publish(bench, BenchAct.RELEASE, done=True, looked=True)
         await self._reservations.release(bench.lease.id)
 
     async def _holders(self, gpus: Sequence[str]) -> Sequence[int]:
@@ -189,7 +191,7 @@ class BenchGiver:
             )
         return found
 
-    def _tell(
+    def _publish(
         self, bench: WatchedBench, act: BenchAct, *, done: bool, looked: bool = False
     ) -> None:
         watch = bench.watch

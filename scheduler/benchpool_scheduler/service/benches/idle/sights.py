@@ -21,12 +21,13 @@ class BenchSights:
     """Collects the observations of one bench until a look takes them.
 
     Attributes:
-        told: The newest report, received at ``told_at``. ``executions``: the last reported number.
+        last_report: The newest report, received at ``last_report_at``.
+        executions: The last reported number.
     """
 
     gpus: Sequence[str]
-    told: BenchActivity | None = None
-    told_at: float = 0.0
+    last_report: BenchActivity | None = None
+    last_report_at: float = 0.0
     executions: int | None = None
     _pending_s: dict[str, float] = field(default_factory=dict)
     _most: float = 0.0
@@ -47,11 +48,11 @@ class BenchSights:
         # A lower number is from another start of the server: cells may have run.
         self._executed |= before is not None and activity.executions != before
         self._worked |= _works(activity) is True
-        self.told, self.told_at, self.executions = activity, now, activity.executions
+        self.last_report, self.last_report_at, self.executions = activity, now, activity.executions
 
     def is_fresh(self, now: float) -> bool:
         """Return whether its server has reported recently."""
-        return self.told is not None and 0 <= now - self.told_at <= FRESH_S
+        return self.last_report is not None and 0 <= now - self.last_report_at <= FRESH_S
 
     def taken(self, now: float, before: float | None, *, spared: bool) -> Sighting | None:
         """Return the observations since the last look, or None to wait for samples.
@@ -67,8 +68,8 @@ class BenchSights:
         measured_s = min(self._pending_s.values(), default=0.0) if whole else 0.0
         measured_s = min(measured_s, max(passed_s, 0.0))
         working = True if self._worked else None
-        if working is None and self.told is not None and self.is_fresh(now):
-            working = _works(self.told)
+        if working is None and self.last_report is not None and self.is_fresh(now):
+            working = _works(self.last_report)
         seen = Sighting(
             at=now,
             measured_s=measured_s,

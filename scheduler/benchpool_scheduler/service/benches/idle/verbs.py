@@ -65,23 +65,23 @@ class IdleBenchVerbs:
     async def look(self) -> None:
         """Look at all benches once and take the actions that follow."""
         self.watcher.look()
-        await self.giver.go_on()
-        self.say()
+        await self.giver.advance()
+        self.notify_owners()
         await self.watcher.save()
 
     async def close(self) -> None:
         """Save the state that the next start needs."""
         await self.watcher.save(at_once=True)
 
-    def say(self) -> None:
+    def notify_owners(self) -> None:
         """Publish the notifications for owners of idle benches, if they have changed."""
-        told = {
+        notifications = {
             (self.watcher.benches[id_].lease.user, f"bench-{id_}-{step}"): self._words(id_, step)
-            for id_, step in self.watcher.told().items()
+            for id_, step in self.watcher.to_notify().items()
         }
         seen = self._observed.now
-        if told.keys() != seen.idle_benches.keys():
-            self._observed.put(replace(seen, idle_benches=told))
+        if notifications.keys() != seen.idle_benches.keys():
+            self._observed.put(replace(seen, idle_benches=notifications))
 
     def _words(self, lease: str, step: IdleStep) -> str:
         bench = self.watcher.benches[lease]
@@ -93,7 +93,7 @@ class IdleBenchVerbs:
             return phrases.bench_due(server, idle_s, stops=stops)
         acts_at = moment(bench.watch.since + self.watcher.rule.act_s)
         parks = self.giver.parks(bench)
-        return phrases.bench_told(server, idle_s, acts_at, stops=stops, parks=parks)
+        return phrases.bench_notification(server, idle_s, acts_at, stops=stops, parks=parks)
 
     # ------------------------------------------------------------------ actions
 
@@ -134,7 +134,7 @@ class IdleBenchVerbs:
         bench.asked = False
         self.watcher.give(bench, Giving.NONE)
         await self.watcher.save(at_once=True)
-        self.say()
+        self.notify_owners()
         return self._view(bench)
 
     def release(self, caller: Caller, lease: str) -> BenchIdleness:

@@ -193,7 +193,7 @@ class IdleWatcher:
             bench.watch = kept.watch_after(before, away_s, now, self.rule.ladder)
         return bench
 
-    def told(self) -> Mapping[str, IdleStep]:
+    def to_notify(self) -> Mapping[str, IdleStep]:
         """Return the benches whose owners are to be notified, with the step of the ladder."""
         if not self.rule.act:
             return {}

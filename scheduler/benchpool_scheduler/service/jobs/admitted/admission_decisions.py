@@ -18,12 +18,12 @@ class AdmissionActs:
 
     Attributes:
         accept: Workloads that become jobs. ``end``: jobs whose pods are gone.
-        say: Text to show on pods that wait for something other than GPUs, by job.
+        messages: Text to show on pods that wait for something other than GPUs, by job.
     """
 
     accept: tuple[AdmittedWorkload, ...]
     end: tuple[str, ...]
-    say: Mapping[str, str]
+    messages: Mapping[str, str]
 
 
 def decide(workloads: Sequence[AdmittedWorkload], states: Mapping[str, JobState]) -> AdmissionActs:
@@ -34,17 +34,17 @@ def decide(workloads: Sequence[AdmittedWorkload], states: Mapping[str, JobState]
             external pods.
     """
     there = {one.job for one in workloads}
-    say: dict[str, str] = {}
+    messages: dict[str, str] = {}
     accept = []
     for one in workloads:
         state = states.get(one.job)
         if state is None and one.problem:
-            say[one.job] = one.problem
+            messages[one.job] = one.problem
         elif state is None and one.waiting:
             accept.append(one)
         elif state in TERMINAL and one.waiting:
-            say[one.job] = (
+            messages[one.job] = (
                 f"Job {one.job[:8]} has ended ({state}), so it gets no GPU; delete the pod."
             )
     gone = (job for job, state in states.items() if job not in there and state in HOLDS_NOTHING)
-    return AdmissionActs(tuple(accept), tuple(gone), say)
+    return AdmissionActs(tuple(accept), tuple(gone), messages)

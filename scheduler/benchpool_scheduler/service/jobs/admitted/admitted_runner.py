@@ -64,7 +64,7 @@ class AdmittedRunner:
             return
         await self._ledger.whole.wait()
         self._jobs = {it.id for it in self._ledger.live() if self._is_of_pods(it.id)}
-        hearing = asyncio.create_task(self._hear(self._admits))
+        watching = asyncio.create_task(self._watch(self._admits))
         try:
             while True:
                 wait_s = None if await self._look(self._admits) else AGAIN_S
@@ -73,9 +73,9 @@ class AdmittedRunner:
                         await self._news.wait()
                 self._news.clear()
         finally:
-            hearing.cancel()
+            watching.cancel()
 
-    async def _hear(self, admits: Admits) -> None:
+    async def _watch(self, admits: Admits) -> None:
         while True:
             await admits.admitted_changed()
             self._news.set()
@@ -91,8 +91,8 @@ class AdmittedRunner:
         workloads = admits.admitted()
         acts = decide(workloads, self._states(workloads))
         done = True
-        for job, text in acts.say.items():
-            admits.say(job, text)
+        for job, text in acts.messages.items():
+            admits.write_reason(job, text)
         for one in acts.accept:
             done = await self._accept(admits, one) and done
         for job in acts.end:
@@ -111,7 +111,7 @@ class AdmittedRunner:
             caller = Caller(one.user, kind="cluster")
             await self._admission.accept_as(caller, submission, one.job)
         except BenchpoolError as error:
-            admits.say(one.job, f"It is not accepted: {visible(error.message)}")
+            admits.write_reason(one.job, f"It is not accepted: {visible(error.message)}")
             return False
         except Exception:
             log.exception("pods of %s/%s could not be accepted", one.namespace, one.owner)

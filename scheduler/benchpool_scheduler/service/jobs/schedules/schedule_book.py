@@ -32,8 +32,8 @@ class ScheduleBook:
             self._report("schedules", f"Schedules cannot be read ({failed.strerror}).")
             return
         self._schedules = {schedule.id: schedule for schedule in found}
-        said = f"These schedules cannot be read: {', '.join(broken)}." if broken else None
-        self._report("schedules", said)
+        problem = f"These schedules cannot be read: {', '.join(broken)}." if broken else None
+        self._report("schedules", problem)
 
     def get(self, schedule: str) -> ScheduleRecord | None:
         """Return a schedule by its ID, or None."""

@@ -97,7 +97,7 @@ class Schedules:
     def preview(self, caller: Caller, asked: ScheduleRequest) -> SchedulePreview:
         """Return the upcoming times of a schedule. Errors: those of ``begin``."""
         schedule = self._checked(caller, asked)
-        return SchedulePreview(_said(schedule), schedule.cron, self._next(schedule))
+        return SchedulePreview(_text(schedule), schedule.cron, self._next(schedule))
 
     def select(self, caller: Caller, query: SchedulesQuery) -> list[Schedule]:
         """Return the caller's schedules, newest first; with ``all`` each one that the caller may
@@ -202,7 +202,7 @@ class Schedules:
             when=schedule.when,
             cron=schedule.cron,
             zone=schedule.zone,
-            text=_said(schedule),
+            text=_text(schedule),
             created=datetime.fromtimestamp(schedule.created, UTC),
             paused=schedule.paused,
             next=self._next(schedule),
@@ -220,7 +220,7 @@ class Schedules:
         )
 
 
-def _said(schedule: ScheduleRecord) -> str:
+def _text(schedule: ScheduleRecord) -> str:
     if schedule.paused is not None:
         return f"Paused: {schedule.paused}"
     return f"Sends at {schedule.when} ({schedule.zone}), unless its last job has not ended."

@@ -36,8 +36,8 @@ class ServiceBook:
             self._report("services", f"Services cannot be read ({failed.strerror}).")
             return
         self._services = {service.name: service for service in found}
-        said = f"These services cannot be read: {', '.join(broken)}." if broken else None
-        self._report("services", said)
+        problem = f"These services cannot be read: {', '.join(broken)}." if broken else None
+        self._report("services", problem)
 
     def get(self, name: str) -> ServiceRecord | None:
         """Return a service by its name, or None."""

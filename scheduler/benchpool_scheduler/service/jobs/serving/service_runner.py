@@ -171,7 +171,7 @@ class ServiceRunner:
         standing, now = self._table.standing(kept), self._now
         acts = decide(standing, self._table.traffic(kept), now)
         self._table.memory[kept.id] = ScaleMemory(acts.wanted, acts.enough_since)
-        service = self._told(kept, acts, now)
+        service = self._marked(kept, acts, now)
         if service != kept:
             await self._book.put(service)
         ends = {it.job: it.why for it in service.replicas}
@@ -204,11 +204,11 @@ class ServiceRunner:
             return service
         if self._now - self._unowned.setdefault(service.id, self._now) < UNOWNED_S:
             return service
-        said = f"The Hub no longer knows {visible(service.user)}."
-        kept = replace(service, mode=stopped, mode_since=self._now, said=said)
-        return kept.noted(self._now, f"Stopped: {said}")
+        why = f"The Hub no longer knows {visible(service.user)}."
+        kept = replace(service, mode=stopped, mode_since=self._now, said=why)
+        return kept.noted(self._now, f"Stopped: {why}")
 
-    def _told(self, service: ServiceRecord, acts: ServiceActs, now: float) -> ServiceRecord:
+    def _marked(self, service: ServiceRecord, acts: ServiceActs, now: float) -> ServiceRecord:
         """Return the service with its new mode, and with its leaving replicas marked."""
         mode = service.mode
         if acts.mode is not ServiceMode(mode):
@@ -326,5 +326,5 @@ def signed(
     mode = mode_after(ServiceMode(service.mode), sign)
     if mode is ServiceMode(service.mode):
         return service
-    said = why_mode(sign, by, why)
-    return replace(service, mode=str(mode), mode_since=now, said=said).noted(now, said)
+    text = why_mode(sign, by, why)
+    return replace(service, mode=str(mode), mode_since=now, said=text).noted(now, text)

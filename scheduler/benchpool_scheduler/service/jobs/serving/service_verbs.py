@@ -165,14 +165,14 @@ class Services:
     async def _sign(
         self, caller: Caller, name: str, sign: ServiceSign, reason: str | None = None
     ) -> PoolService:
-        def told(_: ServiceRecord | None) -> ServiceRecord:
+        def change(_: ServiceRecord | None) -> ServiceRecord:
             service = self._changeable(caller, name)
             if sign is ServiceSign.STOP:
                 rights.require_reason(caller, service.user, "cancel", reason, "service")
             by, why = visible(caller.name), notices.reason_given(reason)
             return signed(service, sign, self._now, by, why)
 
-        return self.views.shown(caller, await self.runner.change(name, told))
+        return self.views.shown(caller, await self.runner.change(name, change))
 
     def _exchanged(
         self, caller: Caller, asked: ServiceRequest, known: ServiceRecord | None

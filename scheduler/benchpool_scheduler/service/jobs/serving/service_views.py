@@ -45,7 +45,7 @@ class ServiceViews:
         return condition(
             self.table.standing(service),
             self._now,
-            said=service.said,
+            mode_reason=service.said,
             waits=self._waits(service),
             failed=service.failures[0].text if service.failures else "",
             problem=self._runner.problems.get(service.name, ""),
@@ -65,8 +65,8 @@ class ServiceViews:
         start = job.estimated_start
         if start is None or job.state is not State.QUEUED:
             return visible(job.reason.text)
-        said = start_sentence(start, datetime.fromtimestamp(self._now, UTC))
-        return f"{visible(job.reason.text)} Start: {visible(said)}."
+        sentence = start_sentence(start, datetime.fromtimestamp(self._now, UTC))
+        return f"{visible(job.reason.text)} Start: {visible(sentence)}."
 
     def _waiting(self, service: ServiceRecord) -> Iterator[Job]:
         found = (self.table.waiting(it) for it in service.replicas if it.leaving_since is None)

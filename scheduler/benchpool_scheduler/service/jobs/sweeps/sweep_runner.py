@@ -82,7 +82,7 @@ class SweepRunner:
         async with self._one_at_a_time:
             await self._carry_on(sweep)
 
-    def tell(self, sweep: str, problem: str) -> None:
+    def record_problem(self, sweep: str, problem: str) -> None:
         """Record why the next trial of a sweep could not start; it is tried again."""
         self.problems[sweep] = problem
         self._news.set()

@@ -113,7 +113,7 @@ class Sweeps:
             if not any(self._ledger.job(trial.job) for trial in begun.trials):
                 await self.book.drop(begun)
                 raise
-            self.runner.tell(begun.id, error.message)
+            self.runner.record_problem(begun.id, error.message)
         return await self._shown(self.book.get(sweep.id) or sweep)
 
     async def preview(self, caller: Caller, asked: SweepRequest) -> SweepPreview:

@@ -49,8 +49,8 @@ def of_task(
         entry = replace(entry, args=[_put(word, values) for word in entry.args])
     elif isinstance(entry, CommandEntry):
         entry = replace(entry, argv=[_put(word, values) for word in entry.argv])
-    told = replace(sent, env={**arrays.variables(array, plan, values), **sent.env})
-    task = _placed(told, name, int(values[TASK]), values)
+    exported = replace(sent, env={**arrays.variables(array, plan, values), **sent.env})
+    task = _placed(exported, name, int(values[TASK]), values)
     return replace(task, entry=entry, parameters={**sent.parameters, **values})
 
 

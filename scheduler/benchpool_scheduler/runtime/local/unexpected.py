@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchpool_scheduler.runtime import Stranger
+from benchpool_scheduler.runtime import UnexpectedWorker
 from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.worker_id import WorkerId
 
@@ -32,13 +32,13 @@ def note_origin(folder: Path, origin: bytes) -> None:
         temporary.replace(target)
 
 
-def describe(worker: WorkerId, folder: Path) -> Stranger:
+def describe(worker: WorkerId, folder: Path) -> UnexpectedWorker:
     """Return the description of a running worker."""
     process = records.read(str(folder), records.PROCESS) or {}
     since, pid = process.get("started"), process.get("pid")
     found = _child(pid, str(process.get("tag"))) if isinstance(pid, int) else None
     variables, argv, cwd = found or ({}, (), "")
-    return Stranger(
+    return UnexpectedWorker(
         worker=worker,
         since=float(since) if isinstance(since, int | float) else None,
         origin=_origin(folder),
