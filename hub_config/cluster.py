@@ -41,7 +41,7 @@ c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
 proxies = Proxies(listed(facts["hub_proxies"]), listed(facts["trusted_proxies"]))
 reports = LoginReports(facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"], proxies)
 c.Authenticator.post_auth_hook = reports
-reports.hear_logouts()
+reports.report_logouts()
 c.Authenticator.admin_users = set(people["admins"])
 c.Authenticator.allow_all = people["allowAll"]
 c.SharedPasswordAuthenticator.user_password = os.environ.get("BENCHPOOL_USER_PASSWORD", "")

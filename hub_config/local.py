@@ -70,7 +70,7 @@ proxies = Proxies(listed(LOOPBACK), listed(facts["trusted_proxies"]))
 reports = LoginReports(service_url, secrets["hub_token"], proxies)
 c.Authenticator.post_auth_hook = reports
 c.LoginLinks.reports = reports
-reports.hear_logouts()
+reports.report_logouts()
 c.Authenticator.admin_users = {facts["admin"]}
 c.Authenticator.allowed_users = {facts["admin"]}
 c.Authenticator.allow_all = facts["auth"] != "one-time"

@@ -217,7 +217,7 @@ def look_again(
     return left + [fact for name, fact in first.items() if name not in twice], False
 
 
-def told(fact: dict[str, Any]) -> str:
+def described(fact: dict[str, Any]) -> str:
     """Return a flaky test with the load average at its failure and that failure's last lines."""
     text = "\n".join("    " + line for line in fact["text"].splitlines())
     return f"{fact['test']} ({fact['part']}, load average {fact['load']:.1f})\n{text}\n"
@@ -265,7 +265,7 @@ def report(name: str, results: Results, record: Path) -> int:
     """Print and write the flaky and the failed tests; return the exit status."""
     flaky, failed = results.flaky, results.failed
     record.mkdir(parents=True, exist_ok=True)
-    (record / f"{name}.flaky").write_text("\n".join(told(fact) for fact in flaky))
+    (record / f"{name}.flaky").write_text("\n".join(described(fact) for fact in flaky))
     every = [path.read_text() for path in sorted(record.glob("*.flaky"))]
     (record / "flaky.txt").write_text("\n".join(text for text in every if text))
     (record / "flaky.names").write_text("\n".join(fact["test"] for fact in flaky))
@@ -275,7 +275,7 @@ def report(name: str, results: Results, record: Path) -> int:
         print("\nFailed twice, or too many to run again:\n" + "\n".join(failed))
     if flaky:
         print(f"\nFlaky: {len(flaky)} failed first and passed by themselves, or left processes\n")
-        print("\n".join(told(fact) for fact in flaky))
+        print("\n".join(described(fact) for fact in flaky))
     if len(flaky) > MOST_FLAKY:
         print(f"{len(flaky)} flaky tests are more than {MOST_FLAKY}, so the run has failed.")
     # A flaky test has passed in the end.

@@ -33,9 +33,9 @@ WITH_EXAMPLES = [file for file in checkout.modules() if next(texts(file.path.rea
 def test_docstring_examples_pass(file: checkout.Module) -> None:
     module = importlib.import_module(file.name)
     runner, parser = doctest.DocTestRunner(optionflags=OPTIONS), doctest.DocTestParser()
-    said: list[str] = []
+    output: list[str] = []
     for line, text in texts(file.path.read_text()):
         found = parser.get_doctest(text, dict(vars(module)), file.name, str(file.path), line)
         assert found.examples, f"{file.path}:{line}: the examples are not read as such"
-        runner.run(found, out=said.append)
-    assert not runner.failures, "".join(said)
+        runner.run(found, out=output.append)
+    assert not runner.failures, "".join(output)

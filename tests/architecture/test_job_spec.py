@@ -75,8 +75,8 @@ def test_each_field_is_key_of_body(name: str, data: st.DataObject) -> None:
     spec = data.draw(one_other(name))
     body = msgspec.json.encode(submission(spec))
     value = getattr(spec, name)
-    said = msgspec.json.decode(body)[name]
-    assert said == msgspec.json.decode(msgspec.json.encode(value))
+    sent = msgspec.json.decode(body)[name]
+    assert sent == msgspec.json.decode(msgspec.json.encode(value))
     assert msgspec.json.decode(body, type=JobSubmission).spec == spec
 
 
@@ -157,10 +157,10 @@ def test_core_job_shares_spec_of_record(spec: JobSpec) -> None:
 @slow
 def test_training_job_includes_each_field(name: str, data: st.DataObject) -> None:
     spec = data.draw(one_other(name))
-    said = msgspec.json.encode(as_spec(submission(spec), "susan", "train", "vision"))
+    encoded = msgspec.json.encode(as_spec(submission(spec), "susan", "train", "vision"))
     usual = msgspec.json.encode(as_spec(submission(GANG), "susan", "train", "vision"))
-    assert said != usual
-    read = msgspec.json.decode(said, type=TrainingJobSpec)
+    assert encoded != usual
+    read = msgspec.json.decode(encoded, type=TrainingJobSpec)
     assert asked_in(read) == spec
     assert as_submission(read, ()).spec == spec
 

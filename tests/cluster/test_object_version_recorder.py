@@ -19,7 +19,7 @@ def note(text: str) -> dict[str, Any]:
     return about | {"data": {"text": text}}
 
 
-def said(one: Object) -> str:
+def text_of(one: Object) -> str:
     """Return the text of a version, or a mark for a deleted object."""
     return "gone" if "gone" in one else str(one["data"]["text"])
 
@@ -39,4 +39,4 @@ def test_witness_sees_each_version_once_and_deletion(control_plane: ControlPlane
         seen.wait(lambda one: one.get("data", {}).get("text") == "five", "what came after")
         access.delete(f"{MAPS}/note")
         seen.wait(lambda one: "gone" in one and one["data"].get("text") == "five", "the end")
-    assert seen.course("note", said) == ["one", "two", "three", "gone", "four", "five", "gone"]
+    assert seen.course("note", text_of) == ["one", "two", "three", "gone", "four", "five", "gone"]

@@ -30,7 +30,7 @@ class Failing:
 
     name: str
     content: str
-    said: str
+    message: str
     options: tuple[str, ...] = ()
 
 
@@ -123,21 +123,21 @@ def test_failure_message_is_identical_on_every_screen(
     sent = terminal.run(*COMMAND, "submit", "--json", *failing.options, failing.name)
     id_ = re.findall(r'"id": "(\w{26})"', sent)[0]
     job = workstation.wait_job(id_, "failed", timeout_s=180)
-    assert job["reason"]["text"] == failing.said
-    assert failing.said in terminal.run(*COMMAND, "jobs")
-    assert failing.said in terminal.run(*COMMAND, "show", id_[:8])
-    told = terminal.run(sys.executable, "-c", f"import benchpool; print(benchpool.job('{id_}'))")
-    assert failing.said in told
+    assert job["reason"]["text"] == failing.message
+    assert failing.message in terminal.run(*COMMAND, "jobs")
+    assert failing.message in terminal.run(*COMMAND, "show", id_[:8])
+    printed = terminal.run(sys.executable, "-c", f"import benchpool; print(benchpool.job('{id_}'))")
+    assert failing.message in printed
     assert susan.page.url.startswith(f"{susan.url}/user/susan/")
     susan.open_panel()
     row = susan.row(job["name"])
-    expect(row).to_contain_text(failing.said)
-    expect(susan.open_row(job["name"])).to_contain_text(failing.said)
+    expect(row).to_contain_text(failing.message)
+    expect(susan.open_row(job["name"])).to_contain_text(failing.message)
     # Notifications stay in the list behind the bell after they have left the corner.
     susan.page.locator(".jp-Notification-Status").click()
-    listed = susan.page.locator(".jp-Notification-List", has_text=failing.said)
+    listed = susan.page.locator(".jp-Notification-List", has_text=failing.message)
     expect(listed).to_be_visible()
     susan.page.keyboard.press("Escape")
     with susan.page.context.new_page() as page:
         page.goto(f"{susan.url}{job['url']}" if job["url"].startswith("/") else job["url"])
-        expect(page.get_by_text(failing.said).first).to_be_visible()
+        expect(page.get_by_text(failing.message).first).to_be_visible()

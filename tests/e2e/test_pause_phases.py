@@ -72,11 +72,11 @@ def toast(person: Person, text: str | re.Pattern[str]) -> Locator:
     return person.page.locator(".Toastify__toast", has_text=text)
 
 
-def stands_beside_the_panel(person: Person, told: Locator) -> None:
+def stands_beside_the_panel(person: Person, notification: Locator) -> None:
     """Wait until a notification, which flies in, covers no part of the panel."""
     person.page.wait_for_function(
         "both => both[0].getBoundingClientRect().right <= both[1].getBoundingClientRect().left",
-        arg=[told.element_handle(), person.panel.element_handle()],
+        arg=[notification.element_handle(), person.panel.element_handle()],
     )
 
 
@@ -101,29 +101,29 @@ def test_pause_phases_appear_in_toast_badge_and_row(
 
     # First phase: the claimant, and the time left to save.
     needs = re.compile(r"jemma needs 2 GPUs: saving, \d+ (s|min) left")
-    told = toast(susan, "jemma needs 2 GPUs: saving until")
-    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    notification = toast(susan, "jemma needs 2 GPUs: saving until")
+    expect(notification).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(needs)
     expect(moment(susan.badge(0))).to_have_text(needs)
-    stands_beside_the_panel(susan, told)
-    susan.look_around("pause-1-saving", keeping=told)
+    stands_beside_the_panel(susan, notification)
+    susan.look_around("pause-1-saving", keeping=notification)
 
     # Second phase: the saved step, and the lost time.
     (susan.home / ".large-state").unlink()
-    told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. It resumes by itself\."))
-    expect(told).to_be_visible(timeout=PATIENCE_MS)
+    notification = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. It resumes by itself\."))
+    expect(notification).to_be_visible(timeout=PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(SAVED)
     expect(moment(susan.badge(0))).to_have_text(SAVED)
     expect(toast(susan, "saving until")).to_have_count(0)
-    susan.look_around("pause-2-saved", keeping=told)
+    susan.look_around("pause-2-saved", keeping=notification)
 
     # Third phase: the job runs again.
     jemma.cancel("use_two")
-    told = toast(susan, "“long” is back: attempt 2.")
-    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    notification = toast(susan, "“long” is back: attempt 2.")
+    expect(notification).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text("back: attempt 2")
     expect(moment(susan.badge(0))).to_have_text("back: attempt 2")
-    susan.look_around("pause-3-back", keeping=told)
+    susan.look_around("pause-3-back", keeping=notification)
     susan.cancel("long")
 
 
@@ -144,22 +144,22 @@ def test_administrator_pause_shows_reason_and_blocks_resume(
     sheet.get_by_role("button", name="Pause now").click()
 
     # It saves: each place shows the administrator and the reason.
-    said = "paused by root (new driver on lab1): saving".replace("root", administrator.name)
-    left = re.compile(re.escape(said) + r", \d+ (s|min) left")
-    told = toast(susan, f"“long”: {said} until")
-    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    text = "paused by root (new driver on lab1): saving".replace("root", administrator.name)
+    left = re.compile(re.escape(text) + r", \d+ (s|min) left")
+    notification = toast(susan, f"“long”: {text} until")
+    expect(notification).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text(left)
     expect(moment(susan.badge(0))).to_have_text(left)
     expect(susan.row("long").locator("[data-action='resume']")).to_have_count(0)
-    susan.look_around("maintenance-2-saving", keeping=told)
+    susan.look_around("maintenance-2-saving", keeping=notification)
 
     # It is paused: saved step, reason and contact are shown, without a resume button.
     (susan.home / ".large-state").unlink()
     ask = (
         f"Ask {administrator.name}: an administrator paused it, and only administrators resume it."
     )
-    told = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. {re.escape(ask)}"))
-    expect(told).to_be_visible(timeout=PATIENCE_MS)
+    notification = toast(susan, re.compile(rf"“long”: {SAVED.pattern}\. {re.escape(ask)}"))
+    expect(notification).to_be_visible(timeout=PATIENCE_MS)
     susan.expect_state("long", "paused")
     expect(moment(susan.row("long"))).to_have_text(SAVED)
     expect(moment(susan.badge(0))).to_have_text(SAVED)
@@ -172,7 +172,7 @@ def test_administrator_pause_shows_reason_and_blocks_resume(
     expect(details).to_contain_text(because)
     expect(details).to_contain_text(ask)
     expect(details.get_by_role("button", name="Resume")).to_have_count(0)
-    susan.look_around("maintenance-3-paused", keeping=told)
+    susan.look_around("maintenance-3-paused", keeping=notification)
 
     # The owner's page offers no resume either; the administrator's page does.
     own = susan.page.context.new_page()
@@ -185,7 +185,7 @@ def test_administrator_pause_shows_reason_and_blocks_resume(
     sheet = page.get_by_role("group", name="Resume long")
     sheet.get_by_label("Reason, for susan to read").fill("the driver is there")
     sheet.get_by_role("button", name="Resume now").click()
-    told = toast(susan, "“long” is back: attempt 2.")
-    expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    notification = toast(susan, "“long” is back: attempt 2.")
+    expect(notification).to_be_visible(timeout=2 * PATIENCE_MS)
     expect(moment(susan.row("long"))).to_have_text("back: attempt 2")
     susan.cancel("long")

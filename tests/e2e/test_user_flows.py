@@ -129,8 +129,8 @@ def test_job_is_paused_and_resumed(joe: Person) -> None:
 
 
 def test_resumed_job_shows_previous_progress(joe: Person) -> None:
-    go_on = joe.home / "go-on"
-    (joe.home / "saves_early.py").write_text(SAVES_EARLY.replace("GO_ON", repr(str(go_on))))
+    continue_file = joe.home / "go-on"
+    (joe.home / "saves_early.py").write_text(SAVES_EARLY.replace("GO_ON", repr(str(continue_file))))
     joe.send_file("saves_early.py", gpus=1)
     row = joe.row("saves_early").locator(".bp-Row-second")
     for done in ("40 % step 400", "63 % step 630"):  # the second attempt saves nothing
@@ -139,12 +139,12 @@ def test_resumed_job_shows_previous_progress(joe: Person) -> None:
         joe.expect_state("saves_early", "paused")
         joe.act("saves_early", "resume")
         joe.expect_state("saves_early", "running")
-    said = "40 % step 400, 63 % in an earlier attempt"
-    expect(row).to_contain_text(said)
+    progress = "40 % step 400, 63 % in an earlier attempt"
+    expect(row).to_contain_text(progress)
     page = joe.page.context.new_page()
     page.goto(f"{joe.url}/services/benchpool/jobs/{joe.id_of('saves_early')}")
     expect(page.locator("[data-key=progress]")).to_contain_text("63 % in an earlier attempt")
-    go_on.touch()
+    continue_file.touch()
     for place in (row, page.locator("[data-key=progress]")):
         expect(place).to_contain_text(re.compile("70 %.*step 700"))
         expect(place).not_to_contain_text("earlier attempt")
@@ -194,15 +194,15 @@ def test_failed_cell_is_opened_corrected_and_resent(joe: Person) -> None:
     joe.press_send_button()
     joe.choose_gpus(2)
     joe.send()
-    said = "crash failed in cell 2 with KeyError: 'a' (line 2)."
-    toast = joe.page.locator(".Toastify__toast", has_text=said)
+    message = "crash failed in cell 2 with KeyError: 'a' (line 2)."
+    toast = joe.page.locator(".Toastify__toast", has_text=message)
     expect(toast).to_be_visible()
     joe.select_cell(0)
     toast.get_by_role("button", name="Open at the cell").click()
     expect(joe.cell(1)).to_have_class(re.compile("jp-mod-active"))
     joe.open_panel()
     details = joe.open_row("crash")
-    expect(details).to_contain_text(said)
+    expect(details).to_contain_text(message)
     joe.look("failed-notebook")
     details.get_by_test_id("benchpool-fix").click()
     again = joe.page.locator(".Toastify__toast", has_text="Correct cell 2, line 2, then send")

@@ -63,8 +63,8 @@ def test_hub_image_has_spawner_logins_and_databases(images: dict[str, Running]) 
 
 
 def test_scheduler_image_starts(images: dict[str, Running]) -> None:
-    said = images["scheduler"].run("python3", "-m", "benchpool_scheduler.app", "--help")
-    assert "SchedulerApp" in said
+    output = images["scheduler"].run("python3", "-m", "benchpool_scheduler.app", "--help")
+    assert "SchedulerApp" in output
     program = "import benchpool_scheduler.runtime.kubernetes, benchpool_scheduler.store.kubernetes"
     images["scheduler"].run("python3", "-c", program)
 

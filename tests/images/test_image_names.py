@@ -41,11 +41,11 @@ def test_built_images_match_chart_images(build: ModuleType) -> None:
 
 
 def test_archive_gets_image_name_on_node(build: ModuleType) -> None:
-    said = build.how_to_use({"hub": Path("/x/hub.tar")}, build.version())
+    commands = build.how_to_use({"hub": Path("/x/hub.tar")}, build.version())
     name = f"benchpool/hub:{build.version()}"
-    assert f"images import --index-name docker.io/{name} /x/hub.tar" in said
-    assert f"skopeo copy oci-archive:/x/hub.tar docker://REGISTRY/{name}" in said
-    assert "images.prefix: REGISTRY/benchpool/" in said
+    assert f"images import --index-name docker.io/{name} /x/hub.tar" in commands
+    assert f"skopeo copy oci-archive:/x/hub.tar docker://REGISTRY/{name}" in commands
+    assert "images.prefix: REGISTRY/benchpool/" in commands
 
 
 def test_documentation_names_built_version(build: ModuleType) -> None:

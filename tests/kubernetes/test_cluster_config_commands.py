@@ -67,9 +67,9 @@ def test_values_are_set_logged_and_reverted(
 ) -> None:
     first = site.started()
     words = ("config", "set", "projects.susan.quota=6", "--reason", "a paper is due")
-    status, said = terminal(first, *words)
-    assert (status, quota(access)) == (0, 6), said
-    assert "guaranteed quota 4 → 6" in said
+    status, text = terminal(first, *words)
+    assert (status, quota(access)) == (0, 6), text
+    assert "guaranteed quota 4 → 6" in text
     newest = versions(terminal, first)[0]
     assert (newest["author"], newest["way"], newest["reason"]) == ("ada", "set", "a paper is due")
     assert "a paper is due" in terminal(first, "config", "log")[1]
@@ -88,18 +88,18 @@ def test_values_are_set_logged_and_reverted(
     second = site.started()
     assert [it["way"] for it in versions(terminal, second)] == ["objects", "set", "start"]
     number = versions(terminal, second)[1]["number"]
-    status, said = terminal(second, "config", "revert", str(number), "--reason", "they have enough")
-    assert (status, quota(access)) == (0, 6), said
-    assert "guaranteed quota 8 → 6" in said
+    status, text = terminal(second, "config", "revert", str(number), "--reason", "they have enough")
+    assert (status, quota(access)) == (0, 6), text
+    assert "guaranteed quota 8 → 6" in text
     newest = versions(terminal, second)[0]
     assert (newest["author"], newest["reverts"], newest["reason"]) == (
         "ada",
         number,
         "they have enough",
     )
-    status, said = terminal(second, "config", "set", "projects.susna.quota=1")
+    status, text = terminal(second, "config", "set", "projects.susna.quota=1")
     assert (status, quota(access)) == (2, 6)
-    assert "did you mean `susan`" in said
+    assert "did you mean `susan`" in text
 
 
 def test_stale_objects_do_not_revert_quick_changes(

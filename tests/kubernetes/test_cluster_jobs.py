@@ -109,8 +109,8 @@ def test_workers_and_priority_match_in_object_and_http(
     reached(replica, gang.id, State.RUNNING)
     path = f"{JOBS.format(site.namespace)}/{gang.id}"
     access.patch(f"{path}/scale", {"spec": {"replicas": 3}})
-    said = until(lambda: of_type(written(access, site, gang.id), "EditRefused"))
-    assert "runs with all of its 2 workers or none; pause it first" in said["message"]
+    event = until(lambda: of_type(written(access, site, gang.id), "EditRefused"))
+    assert "runs with all of its 2 workers or none; pause it first" in event["message"]
     assert written(access, site, gang.id)["spec"]["workers"] == 2
 
     assert replica.end() == 0

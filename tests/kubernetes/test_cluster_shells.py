@@ -43,10 +43,10 @@ def job(
     running(access, site, id_)
     name = kubernetes.attempt_name(id_, 1)
     secret = access.get(f"/api/v1/namespaces/{site.namespace}/secrets/{name}")["data"]
-    told = json.loads(gzip.decompress(b64decode(secret[paths.CONFIG_FILE])))
+    config = json.loads(gzip.decompress(b64decode(secret[paths.CONFIG_FILE])))
     token = b64decode(secret[paths.TOKEN.format(index=0)]).decode()
-    told["url"] = f"{replica.url}/workers"
-    agent = AgentProcess(tmp_path / "pod", told, 0, token)
+    config["url"] = f"{replica.url}/workers"
+    agent = AgentProcess(tmp_path / "pod", config, 0, token)
     agent.start()
     assert next(susan.follow_log(id_)).text == "up\n", "its command runs"
     yield id_
@@ -67,21 +67,21 @@ def test_shell_opens_in_worker_for_owner(replica: Replica, job: str) -> None:
         terminal.type(b"exit 7\n")
         assert terminal.end() == 7
     assert b"benchpool: The shell has ended." in terminal.printed
-    (told,) = replica.client("ada").audit(action="open_shell").records
-    assert (told.actor, told.target, told.outcome) == ("susan", job, "done")
+    (record,) = replica.client("ada").audit(action="open_shell").records
+    assert (record.actor, record.target, record.outcome) == ("susan", job, "done")
 
 
 def test_shell_is_rejected_for_administrator_and_other_users(replica: Replica, job: str) -> None:
-    said = shells_of_people.refused(variables(replica, "ada"), job)
-    assert "only susan may open a shell in it" in said
+    message = shells_of_people.refused(variables(replica, "ada"), job)
+    assert "only susan may open a shell in it" in message
     assert "only susan" not in shells_of_people.refused(variables(replica, "joe"), job)
-    told = replica.client("ada").audit(action="open_shell").records
-    assert {it.outcome for it in told} <= {"refused"}
+    records = replica.client("ada").audit(action="open_shell").records
+    assert {it.outcome for it in records} <= {"refused"}
 
 
 def test_shell_ends_with_job(replica: Replica, job: str) -> None:
     with shells_of_people.begun(variables(replica, "susan"), job) as terminal:
         replica.client("susan").cancel(job, "enough")
         assert terminal.end() == 1
-    said = terminal.printed.decode()
-    assert "ended with attempt 1" in said or "ended by a signal, as at the end of its" in said
+    output = terminal.printed.decode()
+    assert "ended with attempt 1" in output or "ended by a signal, as at the end of its" in output

@@ -29,13 +29,13 @@ def test_refusing_node_is_retried_after_delay(site: Site, refusing: str) -> None
     client = site.started().client("susan")
     job = client.submit(JobSubmission(entry=CommandEntry(["train"]), gpu_models=("H100",))).id
 
-    def told() -> str:
+    def refusal() -> str:
         reason = client.job(job).job.reason
         text = "" if reason is None else reason.text
         return text if "did not accept" in text else ""
 
-    said = until(told)
-    assert f"{refusing} did not accept attempt 1, and this job avoids it for 5 s" in said
-    assert "(UnexpectedAdmissionError): Allocate failed" in said
+    message = until(refusal)
+    assert f"{refusing} did not accept attempt 1, and this job avoids it for 5 s" in message
+    assert "(UnexpectedAdmissionError): Allocate failed" in message
     until(lambda: client.job(job).job.state is State.RUNNING)
     assert client.job(job).job.attempt == 3

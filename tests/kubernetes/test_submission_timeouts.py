@@ -46,7 +46,7 @@ class Answers:
         wrong: Answers other than an acceptance or a refusal with ``Retry-After``, in time.
     """
 
-    told: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     jobs: dict[str, str] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     enough: threading.Event = field(default_factory=threading.Event)
@@ -69,10 +69,10 @@ class Answers:
                 self.wrong.append(f"no answer within {LIMIT_S:g} s: {error!r}")
                 return
             if answer.is_success:
-                self.told["accepted"] += 1
+                self.counts["accepted"] += 1
                 self.jobs[key] = answer.json()["id"]
             elif answer.status_code == 503 and "Retry-After" in answer.headers:
-                self.told[answer.json()["error"]["code"]] += 1
+                self.counts[answer.json()["error"]["code"]] += 1
                 time.sleep(0.5)  # slightly sooner than the answer requests
             else:
                 self.wrong.append(f"{answer.status_code} {answer.text}")
@@ -80,13 +80,13 @@ class Answers:
 
     def hold(self) -> None:
         """Fail unless all answers came in time and are correct."""
-        print(f"{dict(self.told)}")
+        print(f"{dict(self.counts)}")
         assert self.wrong == []
 
     @property
     def refused(self) -> int:
         """Return the number of answers that requested a retry."""
-        return self.told.total() - self.told["accepted"]
+        return self.counts.total() - self.counts["accepted"]
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def test_stopped_api_server_does_not_delay_answers(
         until(lambda: len(answers.jobs) > before + SENDERS)
     answers.hold()
     # Answers come from the leader until its lease ends, or afterwards; both may happen.
-    assert answers.told["not-stored-yet"] + answers.told["standing-by"] > 0
+    assert answers.counts["not-stored-yet"] + answers.counts["standing-by"] > 0
     assert made(access, site) == answers.jobs
 
 

@@ -44,12 +44,12 @@ def test_missing_volume_copy_is_reported_as_problem(access: Access, site: Site) 
     try:
         client = leader.client("ada")
         until(lambda: any(NAME in it for it in client.status().health.problems))
-        (told,) = [it for it in client.status().health.problems if NAME in it]
-        assert f"the last copy is from {made:%F %H:%M} UTC" in told
+        (problem,) = [it for it in client.status().health.problems if NAME in it]
+        assert f"the last copy is from {made:%F %H:%M} UTC" in problem
         with pytest.raises(Refused) as refused:
             client.backup()
-        said = str(refused.value)
-        (command,) = re.findall(r"`(kubectl [^`]* create job [^`]*)`", said)
+        message = str(refused.value)
+        (command,) = re.findall(r"`(kubectl [^`]* create job [^`]*)`", message)
         assert command == (
             f"kubectl -n {site.namespace} create job --from=cronjob/{NAME} {NAME}-$(date +%s)"
         )

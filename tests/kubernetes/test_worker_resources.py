@@ -31,9 +31,9 @@ def test_job_waits_for_namespace_quota_and_then_starts(
         reason = client.why(job.id).reason
         return reason.text if reason is not None and reason.code == "namespace-quota" else ""
 
-    said = until(waits)
-    assert f"quota team of namespace {site.namespace} has no room: limits.memory" in said
-    assert "of 1Gi used" in said
+    text = until(waits)
+    assert f"quota team of namespace {site.namespace} has no room: limits.memory" in text
+    assert "of 1Gi used" in text
     # It may be retried more often than a lost job, and is not given up.
     until(lambda: client.job(job.id).job.attempt >= 3)
     access.patch(f"{quotas}/team", {"spec": {"hard": {"limits.memory": "8Gi"}}})
@@ -52,20 +52,20 @@ def waits_because(client: Client, job: str) -> str:
 
 def waits_for(client: Client, job: str, words: str) -> None:
     """Wait until a job's reason contains these words; a failure shows the actual reason."""
-    said = ""
+    text = ""
 
     def look() -> bool:
-        nonlocal said
+        nonlocal text
         reason = client.why(job).reason
-        said = "no reason" if reason is None else reason.text
-        return words in said
+        text = "no reason" if reason is None else reason.text
+        return words in text
 
     try:
         until(look)
     except AssertionError:
         nodes = [node.text for node in client.nodes()]
         jobs = [(one.id, one.state, one.attempt) for one in client.jobs(all_=True)]
-        raise AssertionError(f"not {words!r} of {job}, but {said!r}; {nodes}, {jobs}") from None
+        raise AssertionError(f"not {words!r} of {job}, but {text!r}; {nodes}, {jobs}") from None
 
 
 def test_default_amounts_are_counted_and_shown(
@@ -74,10 +74,10 @@ def test_default_amounts_are_counted_and_shown(
     # A node has 64 cores: with 40 for each GPU it holds one such job.
     site.more = {"BENCHPOOL_CPUS_PER_GPU": "40", "BENCHPOOL_MEMORY_GIB_PER_GPU": "1.5"}
     client = site.started().client("susan")
-    told = client.preview(command()).container
-    assert told is not None
-    assert (told.cpus, told.memory_gib) == (40, 1.5)
-    assert "with 40 cores by default and with 1.5 GiB of memory by default" in told.text
+    previewed = client.preview(command()).container
+    assert previewed is not None
+    assert (previewed.cpus, previewed.memory_gib) == (40, 1.5)
+    assert "with 40 cores by default and with 1.5 GiB of memory by default" in previewed.text
     with pytest.raises(InvalidInput, match="80 cores for a worker, the default of this pool"):
         client.submit(command(gpus=2))
     jobs = [client.submit(command()).id for _ in nodes]
@@ -130,9 +130,9 @@ def test_required_amounts_come_from_job_or_pool_default(
     access.wait(f"{quotas}/named", lambda it: "hard" in it.get("status", {}))
     first = site.started()
     silent = first.client("susan").submit(command()).id
-    said = waits_because(first.client("susan"), silent)
-    assert f"quota named of namespace {site.namespace} admits only pods that specify" in said
-    assert "(by --cpus and --memory)" in said
+    text = waits_because(first.client("susan"), silent)
+    assert f"quota named of namespace {site.namespace} admits only pods that specify" in text
+    assert "(by --cpus and --memory)" in text
     outspoken = first.client("susan").submit(command(cpus=1, memory_gib=1)).id
     running(access, site, outspoken)
     assert first.end() == 0
@@ -151,9 +151,9 @@ def test_limit_range_delays_job_until_removed(
     access.create(ranges, limits | {"spec": small})
     client = site.started().client("susan")
     job = client.submit(command(memory_gib=2)).id
-    said = waits_because(client, job)
-    assert f"a limit range of namespace {site.namespace} does not allow it: maximum memory" in said
-    assert "is 1Gi" in said
+    text = waits_because(client, job)
+    assert f"a limit range of namespace {site.namespace} does not allow it: maximum memory" in text
+    assert "is 1Gi" in text
     assert client.job(job).job.state in (State.QUEUED, State.STARTING)
     access.delete(f"{ranges}/small")
     running(access, site, job)

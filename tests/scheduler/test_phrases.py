@@ -21,7 +21,7 @@ from benchpool_scheduler.runtime import EndedBy
 EXAMPLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "phrases.json").read_text(encoding="utf-8")
 )
-SAYS: dict[str, Callable[..., str | float | None]] = {
+PHRASES: dict[str, Callable[..., str | float | None]] = {
     "counts": phrases.count,
     "gpus": phrases.gpus_of_job,
     "durations": phrases.duration,
@@ -44,13 +44,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("group", "arguments", "said"),
-    [(group, row[:-1], row[-1]) for group in SAYS for row in EXAMPLES[group]],
+    ("group", "arguments", "expected"),
+    [(group, row[:-1], row[-1]) for group in PHRASES for row in EXAMPLES[group]],
 )
 def test_every_example_has_expected_phrase(
-    group: str, arguments: list[Any], said: str | float | None
+    group: str, arguments: list[Any], expected: str | float | None
 ) -> None:
-    assert SAYS[group](*arguments) == said
+    assert PHRASES[group](*arguments) == expected
 
 
 def test_example_table_covers_every_word() -> None:
@@ -62,7 +62,7 @@ def test_example_table_covers_every_word() -> None:
     assert {group: EXAMPLES[group] for group in words} == {
         group: dict(table) for group, table in words.items()
     }
-    assert set(EXAMPLES) == {"about", *SAYS, *words}
+    assert set(EXAMPLES) == {"about", *PHRASES, *words}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_every_wire_value_has_own_phrase(
     assert len(set(table.values())) == len(table)
 
 
-def said_seconds(words: str) -> int:
+def seconds_of(words: str) -> int:
     parts = words.split()
     return sum(
         int(number) * UNITS[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True)
@@ -92,13 +92,13 @@ def said_seconds(words: str) -> int:
 def test_duration_has_two_units_and_loses_at_most_smaller(seconds: int) -> None:
     words = phrases.duration(seconds)
     smallest = 1 if seconds < 60 else 60 if seconds < 86400 else 3600
-    assert 0 <= seconds - said_seconds(words) < smallest
+    assert 0 <= seconds - seconds_of(words) < smallest
     assert len(words.split()) <= 4
 
 
 @given(st.floats(min_value=0, max_value=1e8))
 def test_upper_bound_phrase_is_never_below_value(seconds: float) -> None:
-    assert said_seconds(phrases.at_most(seconds)) >= seconds
+    assert seconds_of(phrases.at_most(seconds)) >= seconds
 
 
 def test_start_range_is_relative_to_now() -> None:

@@ -25,7 +25,7 @@ def test_rounded_parts_add_up_within_one_step(amounts: list[float], steps: int) 
 def test_use_classes_of_report_add_up_to_whole() -> None:
     hours = dict.fromkeys(list(UseClass)[:3], 1.115)
     row = UseRow(name=None, gpu_h=hours, held_gpu_h=0.0, preemptions_given=0, preemptions_taken=0)
-    told = classes(row)
-    added = sum(float(one.hours) for one in told)
+    rows = classes(row)
+    added = sum(float(one.hours) for one in rows)
     assert f"{added:.2f}" == whole(row).hours
-    assert sum(int(one.part.removesuffix(" %")) for one in told) == 100
+    assert sum(int(one.part.removesuffix(" %")) for one in rows) == 100

@@ -203,9 +203,11 @@ async def test_unavailable_scheduler_prevents_culling(
     socket.close()
     url = f"http://127.0.0.1:{port}/services/benchpool" if away else pool.url
     assert await hub.culled(cull_arbiter(url, "nobody's")) == []
-    said = [it.getMessage() for it in caplog.records if "No server is culled" in it.getMessage()]
-    assert len(said) == 1
-    assert re.search(why, said[0])
+    messages = [
+        it.getMessage() for it in caplog.records if "No server is culled" in it.getMessage()
+    ]
+    assert len(messages) == 1
+    assert re.search(why, messages[0])
 
 
 @pytest.mark.slow

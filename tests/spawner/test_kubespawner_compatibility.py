@@ -83,7 +83,7 @@ async def test_profile_callable_runs_once_per_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [
         ({"profile": "huge"}, "No such profile: huge. Options include: small"),
         ({"profile": "small", "image": "z"}, "image has no choice 'z'; there are a"),
@@ -91,13 +91,13 @@ async def test_profile_callable_runs_once_per_start() -> None:
         ({"profile": "small", "image": ["a"]}, "unhashable"),
     ],
 )
-async def test_wrong_choice_is_reported_as_user_error(chosen: dict[str, Any], said: str) -> None:
+async def test_wrong_choice_is_reported_as_user_error(chosen: dict[str, Any], message: str) -> None:
     spawner = without_row(profile_list=PROFILES)
     spawner.user_options = chosen
     with pytest.raises(StartRefused, match="Choose on the start page") as refused:
         await spawner.load_user_options()
     assert (refused.value.status_code, refused.value.reason) == (400, "gpu-options")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def broken(spawner: Any) -> Any:
@@ -154,12 +154,12 @@ async def test_start_returns_pending_future_and_ends_progress(
         return ("10.0.0.7", 8888)
 
     monkeypatch.setattr(KubeSpawner, "_start", made)
-    monkeypatch.setattr(BenchpoolKubeSpawner, "_tell_news", lambda self, seen: None)
+    monkeypatch.setattr(BenchpoolKubeSpawner, "_report_news", lambda self, seen: None)
     spawner = without_row()
     starting = spawner.start()
     assert isinstance(starting, asyncio.Future)
     assert not starting.done()
-    progress = asyncio.ensure_future(heard(spawner))
+    progress = asyncio.ensure_future(progress_events(spawner))
     may_end.set()
     assert await starting == ("10.0.0.7", 8888)
     steps = await asyncio.wait_for(progress, 120)
@@ -174,12 +174,12 @@ async def test_failed_start_ends_progress(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(KubeSpawner, "_start", fails)
     spawner = without_row()
     starting = spawner.start()
-    await asyncio.wait_for(heard(spawner), 120)
+    await asyncio.wait_for(progress_events(spawner), 120)
     with pytest.raises(RuntimeError, match="no pod"):
         await starting
 
 
-async def heard(spawner: BenchpoolKubeSpawner) -> list[dict[str, Any]]:
+async def progress_events(spawner: BenchpoolKubeSpawner) -> list[dict[str, Any]]:
     """Return all progress events until the stream ends."""
     return [step async for step in spawner.progress()]
 

@@ -207,8 +207,8 @@ async def test_lease_request_includes_extra_pod_config(
     }.items():
         setattr(spawner, name, value)
     sent = spawner.api.api_client.sanitize_for_serialization(await spawner.get_pod_manifest())
-    told = nodes_of(sent["spec"], leased=True)
-    assert told.as_request() == {name: more[name] for name in told.as_request()}
+    nodes = nodes_of(sent["spec"], leased=True)
+    assert nodes.as_request() == {name: more[name] for name in nodes.as_request()}
 
 
 @pytest.mark.parametrize(
@@ -222,10 +222,10 @@ async def test_lease_request_includes_extra_pod_config(
 def test_pod_with_wider_node_choice_is_rejected(change: dict[str, Any]) -> None:
     borne = [{"key": "big", "operator": "Exists"}]
     spec: dict[str, Any] = {"nodeSelector": {"pool": "big"}, "tolerations": borne}
-    told = nodes_of(spec, leased=True)
-    check_nodes(spec | {"tolerations": [*borne, {"operator": "Exists"}]}, told)
+    nodes = nodes_of(spec, leased=True)
+    check_nodes(spec | {"tolerations": [*borne, {"operator": "Exists"}]}, nodes)
     with pytest.raises(InvalidInput, match=r"modify_pod_hook\?\)\. Set them by node_selector"):
-        check_nodes(spec | change, told)
+        check_nodes(spec | change, nodes)
 
 
 @pytest.mark.usefixtures("kubeconfig")

@@ -126,9 +126,9 @@ async def test_full_pool_is_not_retried(scheduler: Scheduler) -> None:
 
 
 async def test_retry_timeout_offers_server_without_gpu() -> None:
-    nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
+    unreachable = Credentials("http://127.0.0.1:9/services/benchpool", "t")
     with pytest.raises(Unavailable, match="Start with 0 GPUs"):
-        await LeaseClient(nobody, patience_s=0.3).reserve(ASK, lambda: None)
+        await LeaseClient(unreachable, patience_s=0.3).reserve(ASK, lambda: None)
 
 
 async def test_lost_lease_is_found_by_spawn(scheduler: Scheduler) -> None:
@@ -138,8 +138,8 @@ async def test_lost_lease_is_found_by_spawn(scheduler: Scheduler) -> None:
 
 
 async def test_slow_release_does_not_delay_server_stop() -> None:
-    nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
-    desk = LeaseClient(nobody, patience_s=0.1)
+    unreachable = Credentials("http://127.0.0.1:9/services/benchpool", "t")
+    desk = LeaseClient(unreachable, patience_s=0.1)
     async with asyncio.timeout(120):
         await desk.release("susan", "s1", "l1", wait_s=0.2)
     await desk.released()

@@ -135,7 +135,7 @@ def tell(**facts):
 """
 
 
-async def told(spawner: Any, place: Path) -> dict[str, Any]:
+async def report_of(spawner: Any, place: Path) -> dict[str, Any]:
     """Start the server and return its report."""
     await spawner.start()
 
@@ -165,12 +165,12 @@ async def test_server_under_own_account_is_isolated(make: Make, place: Path) -> 
         "time.sleep(100)",
         pam=True,
     )
-    said = await told(server, place)
-    assert (said["seen"], said["rights"]) == ([said["uid"]], False)
-    assert said["uid"] != os.getuid()
+    report = await report_of(server, place)
+    assert (report["seen"], report["rights"]) == ([report["uid"]], False)
+    assert report["uid"] != os.getuid()
     # Of the machine's /tmp, only the path to its home is visible.
-    assert {"mine", place.name} <= set(said["tmp"])
-    assert Path(of_others.name).name not in said["tmp"]
+    assert {"mine", place.name} <= set(report["tmp"])
+    assert Path(of_others.name).name not in report["tmp"]
     assert not Path("/tmp/mine").exists()
     of_others.close()
     await server.stop(now=True)
@@ -189,7 +189,7 @@ async def test_sandbox_level_isolates_servers_of_one_account(
         STATUS + f"tell(rights=rights, shared=os.path.exists({str(shared)!r}))\ntime.sleep(100)",
         sandbox=level,
     )
-    assert await told(server, place) == {"rights": not apart, "shared": not apart}
+    assert await report_of(server, place) == {"rights": not apart, "shared": not apart}
 
 
 # --------------------------------------------------------------------------- limits
@@ -199,7 +199,7 @@ async def test_sandbox_level_isolates_servers_of_one_account(
 async def test_memory_limit_kills_child_but_not_server(make: Make, place: Path) -> None:
     part = "part = subprocess.run([sys.executable, '-S', '-c', \"x = b'x' * (512 << 20)\"])\n"
     server = make(part + "tell(part=part.returncode)\ntime.sleep(100)", mem_limit=128 << 20)
-    assert await told(server, place) == {"part": -signal.SIGKILL}
+    assert await report_of(server, place) == {"part": -signal.SIGKILL}
     assert await server.poll() is None
 
 
@@ -234,7 +234,7 @@ time.sleep(100)
 async def test_server_without_gpu_cannot_open_gpus(
     make: Make, place: Path, cards: list[str]
 ) -> None:
-    assert (await told(make(OPEN % cards), place))["opened"] == ["EPERM"] * 3
+    assert (await report_of(make(OPEN % cards), place))["opened"] == ["EPERM"] * 3
 
 
 @needs("devices")
@@ -243,7 +243,7 @@ async def test_server_opens_only_leased_gpu(make: Make, place: Path, cards: list
     lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC), denied_devices=others)
     server = make(OPEN % cards, lease=lease)
     await server.run_pre_spawn_hook()
-    assert (await told(server, place))["opened"] == ["EPERM", "ENXIO", "EPERM"]
+    assert (await report_of(server, place))["opened"] == ["EPERM", "ENXIO", "EPERM"]
 
 
 # --------------------------------------------------------------------------- leftovers
@@ -265,7 +265,7 @@ def left(spawner: Any) -> ServerSandbox:
 @pytest.mark.parametrize("restarted", [False, True], ids=["the same Hub", "a restarted Hub"])
 async def test_leftover_processes_end_with_server(make: Make, place: Path, restarted: bool) -> None:
     server = make(ESCAPE)
-    said = await told(server, place)
+    report = await report_of(server, place)
     folders = left(server).groups
     assert all(os.path.exists(folder) for folder in folders)
     if restarted:
@@ -273,9 +273,9 @@ async def test_leftover_processes_end_with_server(make: Make, place: Path, resta
         server = make(ESCAPE)
         server.load_state(json.loads(json.dumps(state)))
     await server.stop(now=True)
-    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
+    assert process_identity.start_ticks(report["escaped"]) == int(report["ticks"])
     await server.run_post_stop_hook()
-    assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
+    assert process_identity.start_ticks(report["escaped"]) != int(report["ticks"])
     assert not any(os.path.exists(folder) for folder in folders)
     assert "sandbox" not in server.get_state()
 
@@ -303,14 +303,14 @@ async def test_marked_processes_end_before_release_without_cgroup(
     lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC))
     server = make(DAEMON.format(how="nohup"), lease=lease, marked=True, sandbox=level)
     await server.run_pre_spawn_hook()
-    said = await told(server, place)
+    report = await report_of(server, place)
     if restarted:
         state, server.proc, server.pid = server.get_state(), None, 0
         server = make("", lease=lease, marked=True, sandbox=level)
         server.load_state(json.loads(json.dumps(state)))
     await server.stop(now=True)
-    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
-    server.lives_at_release = lambda: process_identity.start_ticks(said["escaped"])
+    assert process_identity.start_ticks(report["escaped"]) == int(report["ticks"])
+    server.lives_at_release = lambda: process_identity.start_ticks(report["escaped"])
     await server.run_post_stop_hook()
     assert server.released == [None]
 
@@ -321,8 +321,8 @@ async def test_unmarked_processes_are_found_by_descent(
 ) -> None:
     escape = "env -i /bin/sh -c 'exec setsid sleep 100'"
     server = make(DAEMON.format(how=escape))
-    said = await told(server, place)
-    assert process_identity.stat_fields(said["escaped"])[1] == str(server.pid).encode()  # type: ignore[index]
+    report = await report_of(server, place)
+    assert process_identity.stat_fields(report["escaped"])[1] == str(server.pid).encode()  # type: ignore[index]
     if killed:
         await server.poll()
         os.kill(server.pid, signal.SIGKILL)  # from now on it has no known ancestor
@@ -331,16 +331,16 @@ async def test_unmarked_processes_are_found_by_descent(
     else:
         await server.stop(now=True)
     await server.run_post_stop_hook()
-    assert process_identity.start_ticks(said["escaped"]) != int(said["ticks"])
+    assert process_identity.start_ticks(report["escaped"]) != int(report["ticks"])
 
 
 async def test_leftover_processes_survive_without_sandbox_and_gpu(make: Make, place: Path) -> None:
     server = make(DAEMON.format(how="nohup"), marked=True, sandbox="off")
-    said = await told(server, place)
+    report = await report_of(server, place)
     await server.stop(now=True)
     await server.run_post_stop_hook()
-    assert process_identity.start_ticks(said["escaped"]) == int(said["ticks"])
-    os.kill(said["escaped"], signal.SIGKILL)
+    assert process_identity.start_ticks(report["escaped"]) == int(report["ticks"])
+    os.kill(report["escaped"], signal.SIGKILL)
 
 
 async def test_unkillable_process_delays_gpu_release(
@@ -353,7 +353,7 @@ async def test_unkillable_process_delays_gpu_release(
     lease = Lease("l", "joe", "", "s", ["GPU-1"], datetime.now(UTC))
     server = make("tell()\ntime.sleep(100)", lease=lease)
     await server.run_pre_spawn_hook()
-    await told(server, place)
+    await report_of(server, place)
     await server.stop(now=True)
     await server.run_post_stop_hook()
     assert server.released == []
@@ -364,7 +364,7 @@ async def test_unkillable_process_delays_gpu_release(
 @needs("tmp")
 async def test_unused_private_folders_are_swept(make: Make, place: Path) -> None:
     server = make("open('/tmp/mine', 'w').close()\ntell()\ntime.sleep(100)", sandbox="full")
-    await told(server, place)
+    await report_of(server, place)
     used = Path(left(server).folder or "")
     (unused := used.with_name("benchpool-server-0123456789ab-1")).mkdir()
     (unused / "private").mkdir()

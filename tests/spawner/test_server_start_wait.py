@@ -138,22 +138,22 @@ async def test_restarted_hub_awaits_first_answer(spawner: Any, starting: asyncio
     assert (written["pid"], written["process"]) == (spawner.pid, identity(spawner.pid))
     assert (spawner.server.ip, spawner.server.port) == ("127.0.0.1", 8123)
     later = restarted(spawner)
-    told = asyncio.create_task(later.poll())
+    polling = asyncio.create_task(later.poll())
     await until_async(lambda: spawner.server.asked == 2)
     assert await later.poll() is None  # a second poll, before a stop, does not wait
-    assert not told.done()
+    assert not polling.done()
     spawner.answers.set()
-    assert await told is None
+    assert await polling is None
     assert await starting == ("127.0.0.1", 8123)
     assert "unanswered" not in spawner.orm_spawner.state
     assert await restarted(spawner).poll() is None
 
 
 async def test_restarted_hub_notices_server_exit(spawner: Any, starting: asyncio.Task[Any]) -> None:
-    told = asyncio.create_task(restarted(spawner).poll())
+    polling = asyncio.create_task(restarted(spawner).poll())
     spawner.proc.kill()
     async with asyncio.timeout(120):  # far below the start timeout of one day
-        assert await told is not None
+        assert await polling is not None
         with pytest.raises(StartRefused):
             await starting
 

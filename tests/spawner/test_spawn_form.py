@@ -95,8 +95,8 @@ def test_form_counts_lent_gpus_consistently() -> None:
     assert "A100 · 1 GPU at once V100 · no GPU at once" in text
     assert "free" not in text.replace("If they are not free at once", "")
     build = quota(2).build
-    said = bench_line(build, free_at_once(build.free, seen))
-    assert said.endswith(": 1 at once, 1 is lent or in use."), said
+    line = bench_line(build, free_at_once(build.free, seen))
+    assert line.endswith(": 1 at once, 1 is lent or in use."), line
     # This user cannot start with another user's spare GPUs.
     _, html = shown(Advice(quota(1), status("A100", "A100", "A100")))
     assert "available at once: <strong>1 GPU</strong>" in html

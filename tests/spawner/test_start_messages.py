@@ -73,20 +73,20 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
     ],
 )
 def test_pod_events_become_messages(reason: str, message: str, words: str, stuck: bool) -> None:
-    told = kube_words.of_event({"reason": reason, "message": message})
-    assert words in told.text
-    assert told.stuck is stuck
-    assert 0 < told.percent < 100
+    start_message = kube_words.of_event({"reason": reason, "message": message})
+    assert words in start_message.text
+    assert start_message.stuck is stuck
+    assert 0 < start_message.percent < 100
 
 
 def test_pod_state_gives_messages_without_events() -> None:
     gated: dict[str, Any] = {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}}
-    assert [told.code for told in kube_words.of_pod(gated)] == ["SchedulingGated"]
+    assert [start_message.code for start_message in kube_words.of_pod(gated)] == ["SchedulingGated"]
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
     pulling = {"status": {"containerStatuses": [{"image": "lab:9", "state": waiting}]}}
-    (told,) = kube_words.of_pod(pulling)
-    assert told.text.startswith("The image lab:9 could not be pulled")
-    assert told.stuck
+    (start_message,) = kube_words.of_pod(pulling)
+    assert start_message.text.startswith("The image lab:9 could not be pulled")
+    assert start_message.stuck
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_pod_state_gives_messages_without_events() -> None:
     ],
 )
 def test_gpu_shortage_advises_start_without_gpu(asked: str, advised: str) -> None:
-    said = f'pods "jupyter-susan" is forbidden: exceeded quota: q, requested: {asked}, '
-    text, short = kube_words.refused_by_cluster(403, f"{said}used: {asked}, limited: {asked}")
+    refusal = f'pods "jupyter-susan" is forbidden: exceeded quota: q, requested: {asked}, '
+    text, short = kube_words.refused_by_cluster(403, f"{refusal}used: {asked}, limited: {asked}")
     assert short
     assert f"(quota q). {advised} again when another server has stopped." in text
 
@@ -117,8 +117,8 @@ def test_policy_refusal_is_quoted_and_truncated() -> None:
 
 def place(position: int, length: int, **estimate: datetime | None) -> LinePlace:
     reason = Reason("benches-full", "1 GPU is not free.", {}, "Wait.")
-    told = EstimatedStart(estimate.get("earliest"), estimate.get("likely"), estimate.get("latest"))
-    return LinePlace("i", position, length, NOW, reason, told if estimate else None)
+    start = EstimatedStart(estimate.get("earliest"), estimate.get("likely"), estimate.get("latest"))
+    return LinePlace("i", position, length, NOW, reason, start if estimate else None)
 
 
 def test_queue_position_message_includes_estimate() -> None:

@@ -46,8 +46,8 @@ def test_access_requests_of_volume_are_restored_once(tmp_path: Path) -> None:
     newest = copies.newest()
     assert newest is not None
     lost = tmp_path / "lost"
-    (said, *_) = volume_copies.restore_pool(lost, newest)
-    assert "1 access request" in said
+    (restored, *_) = volume_copies.restore_pool(lost, newest)
+    assert "1 access request" in restored
     assert asked(lost) == ASKED
     (again, *_) = volume_copies.restore_pool(lost, newest)
     assert "0 access requests" in again

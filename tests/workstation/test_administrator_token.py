@@ -79,9 +79,12 @@ def test_pool_with_missing_token_stops_as_advised(tmp_path: Path) -> None:
     state = tmp_path / "my state"
     with start(state, gpus=2, auth="one-time", clear=False) as up:
         (state / "admin-token").unlink()
-        status, said = ran("down", "--state", str(state), "--jobs", "cancel")
-        assert (status, "No such file or directory), and nothing was stopped" in said) == (4, True)
-        (advised,) = re.findall(r"`benchpool ([^`]+)`", said)
+        status, output = ran("down", "--state", str(state), "--jobs", "cancel")
+        assert (status, "No such file or directory), and nothing was stopped" in output) == (
+            4,
+            True,
+        )
+        (advised,) = re.findall(r"`benchpool ([^`]+)`", output)
         assert ran(*shlex.split(advised))[0] == 0
         assert ran("down", "--state", str(state), "--jobs", "cancel")[0] == 0
         assert up.wait_event("stopping")["jobs"] == 0

@@ -63,8 +63,8 @@ def test_restore_keeps_jobs_running(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "pool.sqlite").write_bytes(b"nothing of the kind")
-    told = benchpool("restore", str(damaged), "--state", str(state), status=2)
-    assert b"Nothing was changed" in told
+    output = benchpool("restore", str(damaged), "--state", str(state), status=2)
+    assert b"Nothing was changed" in output
     done = benchpool("restore", "-", "--state", str(state), put_in=packed).decode()
     assert "pool.sqlite was restored" in done
 
@@ -86,6 +86,6 @@ def test_backup_of_newer_release_is_rejected(tmp_path: Path) -> None:
     with sqlite3.connect(copy / "pool.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
         db.execute("CREATE TABLE jobs (id TEXT)")
-    told = benchpool("restore", str(copy), "--state", str(state), status=2)
-    assert b"version 99" in told
+    output = benchpool("restore", str(copy), "--state", str(state), status=2)
+    assert b"version 99" in output
     assert not (state / "scheduler" / "pool.sqlite").exists()

@@ -42,14 +42,18 @@ class Room:
     """Configuration file, token file and the reloader under test."""
 
     def __init__(self, folder: Path, service: Served) -> None:
-        self.file, self.token, self.told = folder / "pool.yaml", folder / "token", RecordingScreen()
+        self.file, self.token, self.screen = (
+            folder / "pool.yaml",
+            folder / "token",
+            RecordingScreen(),
+        )
         self.file.write_text(CONFIGURATION)
         self.token.write_text("root\n")
-        self.reloading = Reloading(self.file, service.url, self.token, self.told)
+        self.reloading = Reloading(self.file, service.url, self.token, self.screen)
 
     async def read_again(self) -> tuple[str, str, dict[str, Any]]:
         self.reloading.ask()
-        return await self.told.events.get()
+        return await self.screen.events.get()
 
 
 @pytest.fixture
@@ -75,9 +79,9 @@ async def test_notification_settings_are_reloaded_and_reported(room: Room, servi
     ):
         file.write_text(text)
         assert (await room.read_again())[0] == "configuration"
-        name, said, _ = await room.told.events.get()
+        name, message, _ = await room.screen.events.get()
         assert name == expected[0]
-        assert expected[1] in said
+        assert expected[1] in message
 
 
 async def test_configuration_error_names_its_line(room: Room) -> None:
@@ -127,8 +131,8 @@ async def test_concurrent_reloads_run_sequentially(room: Room) -> None:
     room.reloading.ask()
     for text in (MORE, CONFIGURATION):
         await asyncio.to_thread(room.file.write_text, text)
-        name, said, _ = await room.told.events.get()
-        assert (name, "susan" in said) == ("configuration", True), said
+        name, message, _ = await room.screen.events.get()
+        assert (name, "susan" in message) == ("configuration", True), message
 
 
 async def test_file_saved_during_reload_is_applied(

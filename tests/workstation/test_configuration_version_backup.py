@@ -45,8 +45,8 @@ def test_versions_of_volume_are_restored_once(tmp_path: Path) -> None:
     newest = copies.newest()
     assert newest is not None
     lost = tmp_path / "lost"
-    (said, *_) = volume_copies.restore_pool(lost, newest)
-    assert "2 versions of the configuration" in said
+    (restored, *_) = volume_copies.restore_pool(lost, newest)
+    assert "2 versions of the configuration" in restored
     assert log_of(lost) == [(2, "spring"), (1, "")]
     (again, *_) = volume_copies.restore_pool(lost, newest)
     assert "0 versions of the configuration" in again

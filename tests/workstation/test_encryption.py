@@ -75,7 +75,7 @@ def address_as_host(_: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (no_certificate, "--bind 0.0.0.0 without encryption exposes passwords and notebooks"),
         (key_of_another, "cannot be used (KEY_VALUES_MISMATCH)"),
@@ -88,19 +88,19 @@ def address_as_host(_: Path) -> list[str]:
     ],
 )
 def test_invalid_tls_options_are_rejected(
-    tmp_path: Path, words: Callable[[Path], list[str]], said: str
+    tmp_path: Path, words: Callable[[Path], list[str]], message: str
 ) -> None:
     state = tmp_path / "state"
     done = benchpool("up", "--state", str(state), "--port", "0", *words(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def cookies_of(answers: list[httpx.Response]) -> list[str]:
     """Return the cookies that were set; deleted cookies have no value."""
-    said = [cookie for answer in answers for cookie in answer.headers.get_list("set-cookie")]
-    return [cookie for cookie in said if '=""' not in cookie]
+    cookies = [cookie for answer in answers for cookie in answer.headers.get_list("set-cookie")]
+    return [cookie for cookie in cookies if '=""' not in cookie]
 
 
 def trusting(cert: Path) -> ssl.SSLContext:
@@ -116,8 +116,8 @@ def test_self_signed_certificate_covers_all_pages(tmp_path: Path) -> None:
         assert up.ready["url"].startswith("https://127.0.0.1:")
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         der = ssl.PEM_cert_to_DER_cert(cert.read_text())
-        said = up.wait_event("certificate-fingerprint")["value"]
-        assert said == hashlib.sha256(der).digest().hex(":").upper()
+        fingerprint = up.wait_event("certificate-fingerprint")["value"]
+        assert fingerprint == hashlib.sha256(der).digest().hex(":").upper()
 
         seen: list[httpx.Response] = []
         with direct.Client(
@@ -138,7 +138,7 @@ def test_self_signed_certificate_covers_all_pages(tmp_path: Path) -> None:
         done = benchpool("status", "--json", state=state)
         assert done.returncode == 0, done.stderr
     with start(state, arguments=arguments, gpus=2, auth="one-time") as again:
-        assert again.wait_event("certificate-fingerprint")["value"] == said
+        assert again.wait_event("certificate-fingerprint")["value"] == fingerprint
 
 
 def check_cookies(cookies: list[str]) -> None:

@@ -61,8 +61,8 @@ def test_last_valid_configuration_is_used_after_restart(tmp_path: Path) -> None:
             f"benchpool config apply {config}",
         ):
             assert words in problems(up)
-        told = benchpool("status", *where(up))
-        assert "qouta" in told.stdout, told
+        result = benchpool("status", *where(up))
+        assert "qouta" in result.stdout, result
 
         # The advice works as typed, and the next start reads the corrected file.
         config.write_text(GOOD.replace("quota: 5", "quota: 4"))

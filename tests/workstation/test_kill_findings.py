@@ -22,7 +22,7 @@ from benchpool_support.findings import Finding, KilledSupervisor, Sent
 from benchpool_support.hands import WorkerStatements
 from benchpool_support.killable import kill_supervisor
 from benchpool_support.waiting import until_async
-from benchpool_support.workers import Listener, end_all_workers, log_says, python_launch
+from benchpool_support.workers import Listener, end_all_workers, python_launch, until_logged
 
 SLOW_COPY = """
 import sys, time
@@ -57,11 +57,11 @@ def judged(
     cancelled: bool = False,
 ) -> Finding:
     """Return the finding for one job, from the ends of its attempts and its workers' end times."""
-    said = WorkerStatements()
+    statements = WorkerStatements()
     for (attempt, rank), at in done.items():
-        said.begun["job"].add(attempt)
-        said.done["job", attempt][rank] = (hands.digest_of(STEPS), code)
-        said.done_at["job", attempt][rank] = at
+        statements.begun["job"].add(attempt)
+        statements.done["job", attempt][rank] = (hands.digest_of(STEPS), code)
+        statements.done_at["job", attempt][rank] = at
     attempts = [
         Attempt(number, NOW, NOW, None, by, [], []) for number, by in enumerate(ended_by, start=1)
     ]
@@ -71,7 +71,7 @@ def judged(
 
     finding = Finding()
     sent = {"job": Sent(STEPS, code, cancelled)}
-    finding.judge(sent, [(job, attempts)], said, killed_of, ["joe"])
+    finding.judge(sent, [(job, attempts)], statements, killed_of, ["joe"])
     return finding
 
 
@@ -141,7 +141,7 @@ async def test_killed_supervisor_loses_worker_without_record(
     launch = python_launch("import os, time; print('up', os.getpid()); time.sleep(600)")
     listener = Listener(runtime)
     await runtime.start(launch)
-    log = await log_says(runtime, launch.worker, b"\n")
+    log = await until_logged(runtime, launch.worker, b"\n")
     worker = psutil.Process(int(log.split()[1]))
     folder = runtime.state / "jobs" / launch.worker.job / "attempts" / "1" / "worker-0"
     before = time.time()

@@ -15,7 +15,7 @@ from benchpool_support.workstation import RunningWorkstation
 pytestmark = pytest.mark.slow
 
 
-def stranger() -> httpx.Client:
+def new_browser() -> httpx.Client:
     return direct.Client(follow_redirects=True, timeout=60)
 
 
@@ -29,7 +29,7 @@ def log_in(browser: httpx.Client, up: RunningWorkstation, user: str, word: str) 
 
 def let_in(up: RunningWorkstation) -> httpx.Response:
     """Log joe in with the right password, as soon as the rate limit allows it."""
-    with stranger() as browser:
+    with new_browser() as browser:
 
         def log_in_later() -> httpx.Response:
             answer = log_in(browser, up, "joe", up.shared_password)
@@ -43,7 +43,7 @@ def test_login_with_wrong_password_is_delayed(
     up: RunningWorkstation,
 ) -> None:
     statuses = []
-    with stranger() as browser:
+    with new_browser() as browser:
         for _ in range(20):
             answer = log_in(browser, up, "joe", "guess")
             statuses.append(answer.status_code)
@@ -51,10 +51,10 @@ def test_login_with_wrong_password_is_delayed(
                 break
     assert statuses[-1] == 429, statuses
     assert len(statuses) > 3
-    said = re.search(r"Too many failed logins\. Wait (\d+) seconds?, then try again", answer.text)
-    assert said is not None, answer.text
+    found = re.search(r"Too many failed logins\. Wait (\d+) seconds?, then try again", answer.text)
+    assert found is not None, answer.text
     wait_s = int(answer.headers["Retry-After"])
-    assert wait_s == int(said[1])
+    assert wait_s == int(found[1])
     late = let_in(up)
     assert late.status_code == 200
     assert late.url.path != "/hub/login"
@@ -80,6 +80,6 @@ def test_forwarded_headers_do_not_change_login_address(
             answer = log_in(browser, up, f"guest{len(statuses)}", "guess")
         statuses.append(answer.status_code)
     assert statuses[-1] == 429, statuses
-    told = up.wait_audit("login", before + len(statuses) - 1)[: len(statuses) - 1]
-    assert {one["address"] for one in told} == {"127.0.0.1"}
+    events = up.wait_audit("login", before + len(statuses) - 1)[: len(statuses) - 1]
+    assert {one["address"] for one in events} == {"127.0.0.1"}
     assert let_in(up).status_code == 200

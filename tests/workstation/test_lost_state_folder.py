@@ -77,8 +77,8 @@ def test_restore_restarts_saved_jobs_and_reports_lost_jobs(tmp_path: Path) -> No
         after = sleeper(up, tmp_path / "after")
     shutil.rmtree(state)
 
-    told = benchpool("restore", str(copy), "--state", str(state), cwd=tmp_path)
-    running = {name: int(pid) for pid, name in re.findall(r"(\d+) \(job (\w+)\)", told)}
+    output = benchpool("restore", str(copy), "--state", str(state), cwd=tmp_path)
+    running = {name: int(pid) for pid, name in re.findall(r"(\d+) \(job (\w+)\)", output)}
     assert running == {name: pids(tmp_path / name)[0] for name in ("before", "after")}
     os.kill(running["after"], signal.SIGKILL)  # as the message advises
 

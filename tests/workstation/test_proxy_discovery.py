@@ -92,15 +92,15 @@ def test_npm_failure_includes_npm_output(environ: dict[str, str], tmp_path: Path
 def test_proxy_install_uses_lock_file_without_scripts(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    told = tmp_path / "told"
-    executable(tmp_path / "bin" / "npm", f'#!/bin/sh\necho "$@" > {told}\nexit 1\n')
+    arguments_file = tmp_path / "told"
+    executable(tmp_path / "bin" / "npm", f'#!/bin/sh\necho "$@" > {arguments_file}\nexit 1\n')
     environ["PATH"] += os.pathsep + "/bin"
     with pytest.raises(Unavailable):
         proxy.install(environ)
     folder = tmp_path / "cache" / "node"
-    said = told.read_text().split()
-    assert (said[0], said[-2:]) == ("ci", ["--prefix", str(folder)])
-    assert "--ignore-scripts" in said
+    arguments = arguments_file.read_text().split()
+    assert (arguments[0], arguments[-2:]) == ("ci", ["--prefix", str(folder)])
+    assert "--ignore-scripts" in arguments
     wanted = json.loads((folder / "package.json").read_text())["dependencies"]
     assert wanted == {proxy.PACKAGE: proxy.VERSION}
     packages = json.loads((folder / "package-lock.json").read_text())["packages"]

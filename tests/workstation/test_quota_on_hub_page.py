@@ -35,7 +35,7 @@ async def problem(up: RunningWorkstation, word: str) -> str:
     return await until_async(
         lambda: " ".join(up.scheduler.get("/status").json()["health"]["problems"]),
         f"the pool tells of {word}",
-        holds=lambda said: word in said,
+        holds=lambda problems: word in problems,
     )
 
 
@@ -57,9 +57,9 @@ async def type_both_and_look(up: RunningWorkstation) -> None:
 
         kept = up.hub.get("/groups/opticians").json()["properties"]
         assert kept == {"benchpool": '{"build_quota": 2}'}
-        told = await problem(up, "group typists")
-        assert "The property benchpool of the group typists cannot be read" in told
-        assert "opticians" not in told
+        problems = await problem(up, "group typists")
+        assert "The property benchpool of the group typists cannot be read" in problems
+        assert "opticians" not in problems
 
         quota = up.scheduler.get("/quota", params={"user": "gwen"}).json()
         assert (quota["build"]["quota"], quota["build"]["rule"]) == (

@@ -52,7 +52,9 @@ def test_bench_and_job_survive_user_rename(
     until(
         lambda: " ".join(own.scheduler.get("/status").json()["health"]["problems"]),
         "administrators are told of the job of the old name",
-        holds=lambda said: "renamed susan to sue, and 1 job sent under the old name" in said,
+        holds=lambda problems: (
+            "renamed susan to sue, and 1 job sent under the old name" in problems
+        ),
     )
     own.stop_server("sue")
     own.wait_leases("sue", 0)

@@ -93,8 +93,8 @@ def test_restore_names_standard_input(tmp_path: Path, monkeypatch: pytest.Monkey
     copy = packed(tmp_path / "copy.tar", [("pool.sqlite", b"nothing of the kind")])
     with copy.open() as stream:
         monkeypatch.setattr("sys.stdin", stream)
-        said = refused(tmp_path / "state", "-").message
-    assert "pool.sqlite of standard input is damaged" in said
+        message = refused(tmp_path / "state", "-").message
+    assert "pool.sqlite of standard input is damaged" in message
 
 
 def test_restore_limits_unpacked_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

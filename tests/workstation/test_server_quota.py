@@ -65,8 +65,8 @@ def test_concurrent_starts_respect_quota(
 def test_refusal_is_identical_in_api_form_and_failed_page(
     up: RunningWorkstation,
 ) -> None:
-    said = up.ask_server("joe", "big", gpus=2).json()["message"]
-    assert re.search(r"2 GPUs .*build quota of joe: 1 \(user joe\)", said)
+    message = up.ask_server("joe", "big", gpus=2).json()["message"]
+    assert re.search(r"2 GPUs .*build quota of joe: 1 \(user joe\)", message)
     with logged_in(up, "joe") as session:
         form = session.get("/hub/spawn/joe/big")
         assert "Your build quota: <strong>1 GPU</strong>" in form.text
@@ -74,10 +74,10 @@ def test_refusal_is_identical_in_api_form_and_failed_page(
         assert "simulated" in form.text
         answer = session.post(f"/hub/spawn/joe/big?_xsrf={xsrf(session)}", data={"gpus": "2"})
         assert answer.status_code == 409
-        assert said in answer.text
+        assert message in answer.text
         assert 'id="benchpool-gpus-0"' in answer.text  # the form is shown again
         failed = session.get("/hub/spawn-pending/joe/big")
-        assert said in failed.text
+        assert message in failed.text
         for page in (answer, failed):
             assert "Traceback" not in page.text
 

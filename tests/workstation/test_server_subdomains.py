@@ -75,14 +75,14 @@ def test_own_names_and_addresses_are_accepted(
     up: RunningWorkstation, browser: httpx.Client, host: str
 ) -> None:
     port = httpx.URL(up.ready["url"]).port
-    said = {"Host": f"{host}:{port}"}
-    assert browser.get(f"{up.ready['url']}hub/api/", headers=said).status_code != 421
+    headers = {"Host": f"{host}:{port}"}
+    assert browser.get(f"{up.ready['url']}hub/api/", headers=headers).status_code != 421
     own = {"Host": socket.gethostname()}
     assert browser.get(f"{up.ready['url']}hub/api/", headers=own).status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         ([], "--subdomains needs a host name whose subdomains"),
         (["192.0.2.7"], "--subdomains needs a host name whose subdomains"),
@@ -90,7 +90,7 @@ def test_own_names_and_addresses_are_accepted(
     ],
 )
 def test_unusable_subdomain_options_are_rejected(
-    tmp_path: Path, names: list[str], said: str
+    tmp_path: Path, names: list[str], message: str
 ) -> None:
     files = issue(tmp_path, HOST)
     words = ["--tls-cert", str(files.cert), "--tls-key", str(files.key), "--subdomains"]
@@ -103,4 +103,4 @@ def test_unusable_subdomain_options_are_rejected(
         check=False,
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr

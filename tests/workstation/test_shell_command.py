@@ -43,8 +43,8 @@ def test_shell_opens_in_job_and_restores_terminal(up: RunningWorkstation, job: s
         assert terminal.end() == 7
         assert terminal.shows_what_is_typed()
     assert b"benchpool: The shell has ended." in terminal.printed
-    (told,) = [it for it in up.wait_audit("open_shell", 1) if it["target"] == job]
-    assert (told["actor"], told["outcome"]) == ("joe", "done")
+    (event,) = [it for it in up.wait_audit("open_shell", 1) if it["target"] == job]
+    assert (event["actor"], event["outcome"]) == ("joe", "done")
 
 
 def test_shell_is_rejected_for_lead_and_colleague(up: RunningWorkstation, job: str) -> None:
@@ -61,5 +61,5 @@ def test_shell_ends_with_job(up: RunningWorkstation, job: str) -> None:
             joe.cancel(job, "enough")
         assert terminal.end() == 1
     # The side that detects the end first reports it.
-    said = terminal.printed.decode()
-    assert "ended with attempt 1" in said or "ended by a signal, as at the end of its" in said
+    output = terminal.printed.decode()
+    assert "ended with attempt 1" in output or "ended by a signal, as at the end of its" in output

@@ -30,18 +30,18 @@ def direct(up: RunningWorkstation) -> Credentials:
 def test_submission_to_stopped_scheduler_creates_one_job(
     up: RunningWorkstation,
 ) -> None:
-    told: queue.Queue[str] = queue.Queue()
+    messages: queue.Queue[str] = queue.Queue()
     jobs: queue.Queue[Job] = queue.Queue()
     pid = up.scheduler_pid()
-    with Client(direct(up), tell=told.put) as client:
+    with Client(direct(up), on_wait=messages.put) as client:
         client.status()  # the connection that it is tied to
         os.kill(pid, signal.SIGSTOP)
         try:
             sending = threading.Thread(target=lambda: jobs.put(client.submit(SLEEPER)))
             sending.start()
-            said = told.get(timeout=PATIENCE_S)
-            assert "took the request and does not answer" in said
-            assert "trying again for up to 2 min" in said
+            message = messages.get(timeout=PATIENCE_S)
+            assert "took the request and does not answer" in message
+            assert "trying again for up to 2 min" in message
         finally:
             os.kill(pid, signal.SIGCONT)
         job = jobs.get(timeout=60)
@@ -64,15 +64,15 @@ def test_submission_without_retry_fails_with_advice(up: RunningWorkstation) -> N
 def test_change_during_stop_is_applied_once(
     up: RunningWorkstation,
 ) -> None:
-    told: queue.Queue[str] = queue.Queue()
+    messages: queue.Queue[str] = queue.Queue()
     pid = up.scheduler_pid()
-    with Client(direct(up), tell=told.put) as client:
+    with Client(direct(up), on_wait=messages.put) as client:
         job = client.submit(JobSubmission(entry=CommandEntry(["sleep", "600"]))).id
         os.kill(pid, signal.SIGSTOP)
         try:
             ending = threading.Thread(target=lambda: client.cancel(job))
             ending.start()
-            assert "trying again for up to 30 s" in told.get(timeout=PATIENCE_S)
+            assert "trying again for up to 30 s" in messages.get(timeout=PATIENCE_S)
         finally:
             os.kill(pid, signal.SIGCONT)
         ending.join(60)
@@ -80,17 +80,17 @@ def test_change_during_stop_is_applied_once(
 
 
 def test_query_during_stop_is_retried(up: RunningWorkstation) -> None:
-    told: queue.Queue[str] = queue.Queue()
+    messages: queue.Queue[str] = queue.Queue()
     answered: queue.Queue[Status] = queue.Queue()
     pid = up.scheduler_pid()
-    with Client(direct(up), tell=told.put) as client:
+    with Client(direct(up), on_wait=messages.put) as client:
         client.status()
         os.kill(pid, signal.SIGSTOP)
         try:
             asking = threading.Thread(target=lambda: answered.put(client.status()))
             asking.start()
-            said = told.get(timeout=PATIENCE_S)
-            assert "took the request and does not answer; trying again for up to 30 s" in said
+            message = messages.get(timeout=PATIENCE_S)
+            assert "took the request and does not answer; trying again for up to 30 s" in message
         finally:
             os.kill(pid, signal.SIGCONT)
         assert answered.get(timeout=60).health.ok

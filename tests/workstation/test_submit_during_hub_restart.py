@@ -44,8 +44,8 @@ def test_submissions_during_hub_restart_create_one_job_each(
     with ThreadPoolExecutor(2) as script:
         os.kill(up.hub_pid(), signal.SIGKILL)
         sent = [script.submit(submit, up, folder, number) for number in range(SUBMISSIONS)]
-        said = [it.result() for it in sent]
-    assert [it.returncode for it in said] == [0] * SUBMISSIONS, [it.stderr for it in said]
+        results = [it.result() for it in sent]
+    assert [it.returncode for it in results] == [0] * SUBMISSIONS, [it.stderr for it in results]
     jobs = up.scheduler.get("/jobs", params={"all": "true"}).json()
     assert [it["name"] for it in jobs if it["name"] != "self-test"] == ["true"] * SUBMISSIONS
-    assert not any("<html" in it.stdout + it.stderr for it in said)
+    assert not any("<html" in it.stdout + it.stderr for it in results)

@@ -27,7 +27,7 @@ def subscribe(service: Served, user: str) -> None:
     service.do(service.pool.notifier.change(Caller(user), change))
 
 
-def told(state: Path, *users: str) -> dict[str, tuple[str, int]]:
+def subscriptions(state: Path, *users: str) -> dict[str, tuple[str, int]]:
     with served(allow(state)) as service:
         kept = service.pool.deliveries.kept.subscriptions
         return {user: (kept[user].addresses[0].secret, kept[user].wait_s) for user in users}
@@ -52,29 +52,29 @@ def test_subscriptions_are_restored_and_newer_entries_kept(
         site = state / subscription_files.SITE
         assert site.read_text() == "kinds: [https]\n"
         assert site.stat().st_mode & 0o077 == 0
-        assert told(state, "joe") == {"joe": (SECRET, 77)}
+        assert subscriptions(state, "joe") == {"joe": (SECRET, 77)}
         kept = json.loads(file.read_text())
         file.write_text(json.dumps([{**kept[0], "wait_s": 5}]))
         site.write_text("kinds: [https, slack]\n")
         again = restoring.restore(state, str(source))
         assert site.read_text() == "kinds: [https, slack]\n", "what is in force was replaced"
         assert not any("Notification" in line or str(site) in line for line in again)
-        assert told(state, "joe") == {"joe": (SECRET, 5)}
+        assert subscriptions(state, "joe") == {"joe": (SECRET, 5)}
 
 
 def test_volume_subscriptions_are_restored_with_delivery_log(tmp_path: Path) -> None:
     with served(allow(tmp_path / "volume")) as service:
         subscribe(service, "joe")
-    record = tmp_path / "volume" / "scheduler" / subscription_files.TOLD
+    record = tmp_path / "volume" / "scheduler" / subscription_files.DELIVERY_LOG
     record.write_text('{"told": {"joe": {"a-failed": 5.0}}}')
     copies = volume_copies.VolumeCopies(tmp_path / "copies", 3)
     volume_copies.copy_pool(tmp_path / "volume", copies)
     newest = copies.newest()
     assert newest is not None
     lost = tmp_path / "lost"
-    (said, *_) = volume_copies.restore_pool(lost, newest)
-    assert "notification settings of 1 user." in said
-    assert (lost / "scheduler" / subscription_files.TOLD).read_text() == record.read_text()
-    assert told(lost, "joe") == {"joe": (SECRET, 77)}
+    (restored, *_) = volume_copies.restore_pool(lost, newest)
+    assert "notification settings of 1 user." in restored
+    assert (lost / "scheduler" / subscription_files.DELIVERY_LOG).read_text() == record.read_text()
+    assert subscriptions(lost, "joe") == {"joe": (SECRET, 77)}
     (again, *_) = volume_copies.restore_pool(lost, newest)
     assert "notification settings of 0 users." in again

@@ -35,9 +35,9 @@ BENCHPOOL = list(COMMAND)
 def test_unit_command_has_every_proxy_and_cookie(tmp_path: Path) -> None:
     proxies, cookies = ("10.0.0.7", "10.1.0.0/16"), ("_oauth2_proxy",)
     words = units.command(UpOptions(tmp_path, trusted_proxies=proxies, hidden_cookies=cookies))
-    told = " ".join(words)
-    assert "--trusted-proxy 10.0.0.7 --trusted-proxy 10.1.0.0/16" in told
-    assert "--hide-cookie _oauth2_proxy" in told
+    command = " ".join(words)
+    assert "--trusted-proxy 10.0.0.7 --trusted-proxy 10.1.0.0/16" in command
+    assert "--hide-cookie _oauth2_proxy" in command
 
 
 def installed(home: Path, *options: str) -> dict[str, str]:
@@ -50,13 +50,13 @@ def installed(home: Path, *options: str) -> dict[str, str]:
     path = Path(json.loads(done.stdout)["unit"])
     assert path == home / ".config/systemd/user/benchpool.service"
     if shutil.which("systemd-analyze"):
-        said = subprocess.run(
+        verified = subprocess.run(
             ["systemd-analyze", "--user", "verify", path],
             env=environ, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         # It reads the machine's other units as well and reports on those too.
-        ours = [line for line in said.stderr.splitlines() if "benchpool.service" in line]
-        assert (said.returncode, ours) == (0, [])
+        ours = [line for line in verified.stderr.splitlines() if "benchpool.service" in line]
+        assert (verified.returncode, ours) == (0, [])
     read = configparser.ConfigParser(interpolation=None, strict=False)
     read.optionxform = str  # type: ignore[assignment,method-assign]
     read.read(path)
@@ -66,11 +66,11 @@ def installed(home: Path, *options: str) -> dict[str, str]:
 def test_unit_sets_restart_kill_mode_and_watchdog(
     tmp_path: Path,
 ) -> None:
-    said = installed(tmp_path, "--port", "0", "--gpus", "2")
-    assert said["Restart"] == "always"
-    assert said["KillMode"] == "process"
-    assert (said["Type"], said["WatchdogSec"]) == ("notify", "60")
-    words = shlex.split(said["ExecStart"])
+    unit = installed(tmp_path, "--port", "0", "--gpus", "2")
+    assert unit["Restart"] == "always"
+    assert unit["KillMode"] == "process"
+    assert (unit["Type"], unit["WatchdogSec"]) == ("notify", "60")
+    words = shlex.split(unit["ExecStart"])
     assert words[1:4] == ["-m", "benchpool_scheduler.cli", "up"]
     assert words[words.index("--state") + 1] == str(tmp_path / "state")
     assert words[words.index("--gpus") + 1] == "2"
@@ -131,12 +131,12 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
         yield way
 
 
-def heard(manager: socket.socket, fact: str) -> str:
+def wait_message(manager: socket.socket, fact: str) -> str:
     """Wait until the process sends this fact; return the whole message."""
     while True:
-        said = manager.recv(4096).decode()
-        if fact in said.split("\n"):
-            return said
+        message = manager.recv(4096).decode()
+        if fact in message.split("\n"):
+            return message
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_unit_command_notifies_ready_and_watchdog(tmp_path: Path, manager: socke
         shlex.split(unit["ExecStart"]), env=environ, stdout=subprocess.DEVNULL
     )
     try:
-        assert "STATUS=JupyterHub and the pool answer at http" in heard(manager, "READY=1")
+        assert "STATUS=JupyterHub and the pool answer at http" in wait_message(manager, "READY=1")
         work = tmp_path / "work"
         work.mkdir()
         sent = subprocess.run(
@@ -159,11 +159,11 @@ def test_unit_command_notifies_ready_and_watchdog(tmp_path: Path, manager: socke
         )  # fmt: skip
         pid = worker_of(json.loads(sent.stdout)["id"])
         for _ in range(3):
-            heard(manager, "WATCHDOG=1")
+            wait_message(manager, "WATCHDOG=1")
         subprocess.run(["kill", "-HUP", str(process.pid)], check=True)  # the command of ExecReload
-        heard(manager, "WATCHDOG=1")
+        wait_message(manager, "WATCHDOG=1")
         process.send_signal(signal.SIGTERM)
-        heard(manager, "STOPPING=1")
+        wait_message(manager, "STOPPING=1")
         assert process.wait(90) == 0
         assert identity(pid) is not None
         os.killpg(os.getpgid(pid), signal.SIGKILL)

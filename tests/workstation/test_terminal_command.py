@@ -89,10 +89,10 @@ async def test_notebook_cell_finds_benchpool(server: httpx.Client) -> None:
     ):
         await channels.write_message(json.dumps(message))
         while True:
-            said = json.loads(await channels.read_message() or "{}")
-            if said.get("msg_type") == "stream":
-                shown += said["content"]["text"]
-            if said.get("msg_type") == "execute_reply":
+            reply = json.loads(await channels.read_message() or "{}")
+            if reply.get("msg_type") == "stream":
+                shown += reply["content"]["text"]
+            if reply.get("msg_type") == "execute_reply":
                 break
     server.delete(f"api/kernels/{kernel}")
     assert f"{PROGRAMS}/benchpool" in shown

@@ -56,9 +56,9 @@ def test_job_and_bench_survive_damaged_databases(tmp_path: Path) -> None:
     hub.write_bytes(b"x" * 100 + hub.read_bytes()[100:])
     with start(state) as up:
         assert up.ready["self_test"]["state"] == "refused"
-        said = typed(up, "status").replace("\n", "")
-        assert str(database) in said
-        assert f"{hub}.damaged" in said
+        output = typed(up, "status").replace("\n", "")
+        assert str(database) in output
+        assert f"{hub}.damaged" in output
         # The Hub adopts its server, and the scheduler thereby adopts the bench.
         assert up.server_pid(me) == pid
         up.wait_leases(me, 1)

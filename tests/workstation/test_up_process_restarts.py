@@ -201,9 +201,9 @@ async def test_silent_start_using_processor_is_awaited(
 
 @pytest.mark.parametrize("busy", ["import time; time.sleep(600)"], indirect=True)
 async def test_idle_start_times_out(busy: int, tmp_path: Path) -> None:
-    nobody = "http://127.0.0.1:9/"
+    unreachable = "http://127.0.0.1:9/"
     with pytest.raises(TimeoutError):
-        await wait_until(AwaitedAddress(nobody), 0.5, silent(tmp_path, busy).look)
+        await wait_until(AwaitedAddress(unreachable), 0.5, silent(tmp_path, busy).look)
 
 
 def test_processor_use_counts_as_progress_up_to_limit(tmp_path: Path) -> None:

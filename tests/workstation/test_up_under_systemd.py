@@ -69,9 +69,9 @@ class Systemd:
         """Return a property of the unit."""
         return self.run("systemctl", "--user", "show", "--property", what, "--value", "benchpool")
 
-    def waits_for(self, told: Callable[[], bool], what: str) -> None:
+    def waits_for(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until the condition holds."""
-        until(told, lambda: f"{what}; {self.log()}")
+        until(condition, lambda: f"{what}; {self.log()}")
 
     def log(self) -> str:
         """Return the end of the log of systemd and its units."""
@@ -128,11 +128,11 @@ def test_installed_unit_survives_kills_and_hangs(
 ) -> None:
     state = systemd.home / "state"
     up = ("up", "--install", "user", "--state", str(state), "--port", "0", "--gpus", "2")
-    said = json.loads(systemd.run(*BENCHPOOL, *up, "--json"))
-    quick = Path(said["unit"] + ".d")
+    report = json.loads(systemd.run(*BENCHPOOL, *up, "--json"))
+    quick = Path(report["unit"] + ".d")
     quick.mkdir()
     (quick / "quick.conf").write_text("[Service]\nWatchdogSec=10\nRestartSec=1\n")
-    for line in said["next"]:
+    for line in report["next"]:
         if line.startswith("systemctl"):
             systemd.run("sh", "-c", line)
     assert systemd.shows("ActiveState") == "active"
@@ -168,16 +168,16 @@ def send(systemd: Systemd, state: Path) -> str:
     systemd.environ["BENCHPOOL_STATE"] = str(state)
     work = systemd.home / "work"
     work.mkdir()
-    told = systemd.run(*BENCHPOOL, "submit", "--json", "--", "sleep", "1357", cwd=work)
-    systemd.environ["JOB"] = str(json.loads(told)["id"])
+    answer = systemd.run(*BENCHPOOL, "submit", "--json", "--", "sleep", "1357", cwd=work)
+    systemd.environ["JOB"] = str(json.loads(answer)["id"])
     systemd.waits_for(lambda: running(systemd), "the job runs")
     return systemd.run("pgrep", "-x", "-f", "sleep 1357")
 
 
 def running(systemd: Systemd) -> bool:
     """Return whether the sent job runs."""
-    told = json.loads(systemd.run(*BENCHPOOL, "jobs", "--json"))
-    jobs = told["jobs"] if isinstance(told, dict) else told
+    answer = json.loads(systemd.run(*BENCHPOOL, "jobs", "--json"))
+    jobs = answer["jobs"] if isinstance(answer, dict) else answer
     return [job["state"] for job in jobs if job["id"] == systemd.environ["JOB"]] == ["running"]
 
 

@@ -93,13 +93,13 @@ def test_service_admits_only_allowed_users(
         with asking(up, "jemma") as program:
             answer = program.get(path)
             assert (answer.status_code, answer.text) == (200, "answered /deep?x=1 None")
-        with asking(up, "ada") as stranger:
-            answer = stranger.get(path)
+        with asking(up, "ada") as outsider:
+            answer = outsider.get(path)
             assert answer.status_code == 404
             assert "answered" not in answer.text
-            assert stranger.get("/services/benchpool/s/nothing/").status_code == 404
-        with direct.Client(base_url=up.ready["url"], timeout=60) as nobody:
-            answer = nobody.get(path, headers=NAVIGATES)
+            assert outsider.get("/services/benchpool/s/nothing/").status_code == 404
+        with direct.Client(base_url=up.ready["url"], timeout=60) as anonymous:
+            answer = anonymous.get(path, headers=NAVIGATES)
             assert answer.status_code == 302
             assert "/hub/" in answer.headers["Location"]
 

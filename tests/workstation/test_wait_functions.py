@@ -46,7 +46,7 @@ async def test_overdue_wait_shows_condition_and_last_value() -> None:
 
     assert await until_async(look, holds=lambda number: number > 3) == 4
     with pytest.raises(Overdue, match=r"functions.py:\d+: .*ever\"\)\nlast seen: 'never'"):
-        await until_async(lambda: "never", seconds=0.1, holds=lambda said: said == "ever")
+        await until_async(lambda: "never", seconds=0.1, holds=lambda value: value == "ever")
     with pytest.raises(Overdue, match=r"it is 5\nlast seen: 4"):
         until(lambda: 4, lambda: f"it is {next(looks)}", 0.1, holds=lambda number: number == 5)
 

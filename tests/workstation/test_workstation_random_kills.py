@@ -260,11 +260,11 @@ def test_random_kills_do_not_lose_or_duplicate_jobs(
     stormed = time.monotonic() - began
     machine.settle()
     load.end()
-    told, parked = all_ended(machine, load)
-    jobs = [job for job, _ in told]
+    ended, parked = all_ended(machine, load)
+    jobs = [job for job, _ in ended]
     finding = Finding()
-    said = WorkerStatements.of(testimony)
-    finding.judge(load.plans, told, said, machine.killed_of, PEOPLE)
+    statements = WorkerStatements.of(testimony)
+    finding.judge(load.plans, ended, statements, machine.killed_of, PEOPLE)
     unbalanced = books(machine)
     finding.orphans = left_over(machine, testimony)
     attempts = Counter(job.attempt for job in jobs)

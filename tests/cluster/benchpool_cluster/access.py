@@ -126,8 +126,8 @@ class Access:
         self.apply(f"{accounts}/{name}", about)
         if cluster_role:
             self._bind(namespace, name, cluster_role)
-        wish = {"spec": {"expirationSeconds": seconds}}
-        token = self.create(f"{accounts}/{name}/token", wish)["status"]["token"]
+        request = {"spec": {"expirationSeconds": seconds}}
+        token = self.create(f"{accounts}/{name}/token", request)["status"]["token"]
         file = self.kubeconfig.with_name(f"{namespace}.{name}.kubeconfig")
         access = Access(self.server, token, self.authority, file)
         access.write_kubeconfig()

@@ -73,11 +73,11 @@ class Cluster:
         """Start everything; missing programs are built just before their use."""
         debian.need(debian.NODES)
         network.prepare(self.plane.folder, len(self.nodes))
-        self._told("the control plane answers", self.plane.start)
-        self._told("the nodes are Ready", self._start_nodes)
-        self._told("services and names work", self._start_network)
-        self._told("images are on the nodes", self._load_base)
-        self._told("volumes are made", lambda: volumes.start(self.plane))
+        self._timed("the control plane answers", self.plane.start)
+        self._timed("the nodes are Ready", self._start_nodes)
+        self._timed("services and names work", self._start_network)
+        self._timed("images are on the nodes", self._load_base)
+        self._timed("volumes are made", lambda: volumes.start(self.plane))
         kwok_nodes.start(self.processes, self.access.kubeconfig)
         self.wait_ready()
         (self.plane.folder / "ready").touch()
@@ -120,7 +120,7 @@ class Cluster:
     def _load_base(self) -> None:
         self.load_image(images.base(), images.BASE)
 
-    def _told(self, what: str, step: Callable[[], None]) -> None:
+    def _timed(self, what: str, step: Callable[[], None]) -> None:
         began = time.monotonic()
         step()
         LOG.warning("%s (%.1f s)", what, time.monotonic() - began)

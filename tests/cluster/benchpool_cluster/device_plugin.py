@@ -42,13 +42,13 @@ class Plugin:
 
     def list_and_watch(self, _request: object, context: grpc.ServicerContext) -> Iterator[Any]:
         """Yield all GPUs with their health, and again after each change."""
-        told = None
+        reported = None
         while context.is_active():
             health = json.loads(self.gpus.read_text())
-            if health != told:
+            if health != reported:
                 devices = [CLASSES["Device"](ID=key, health=value) for key, value in health.items()]
                 yield CLASSES["ListAndWatchResponse"](devices=devices)
-                told = health
+                reported = health
             time.sleep(0.2)
 
     def allocate(self, request: Any, _context: object) -> Any:
@@ -84,14 +84,14 @@ class Plugin:
 
 def register() -> None:
     """Register the plug-in's socket at this node's kubelet."""
-    wish = CLASSES["RegisterRequest"](version=PACKAGE, endpoint=ENDPOINT, resource_name=RESOURCE)
+    request = CLASSES["RegisterRequest"](version=PACKAGE, endpoint=ENDPOINT, resource_name=RESOURCE)
     with grpc.insecure_channel(f"unix://{FOLDER / 'kubelet.sock'}") as channel:
         call = channel.unary_unary(
             f"/{PACKAGE}.Registration/Register",
             request_serializer=_bytes,
             response_deserializer=CLASSES["Empty"].FromString,
         )
-        call(wish, timeout=30)
+        call(request, timeout=30)
 
 
 def run(gpus: Path) -> None:

@@ -61,9 +61,9 @@ def refused(answer: httpx.Response, *rules: str) -> None:
 
 def affinity(node: str) -> Manifest:
     """Return a node affinity for one node by its name."""
-    wish = {"key": "metadata.name", "operator": "In", "values": [node]}
+    requirement = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {
         "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchFields": [wish]}]
+            "nodeSelectorTerms": [{"matchFields": [requirement]}]
         }
     }

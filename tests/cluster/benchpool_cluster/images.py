@@ -60,8 +60,8 @@ def make(
         given["PIP_CERT"] = HOST_BUNDLE
     for key, value in given.items():
         command += ["--build-arg", f"{key}={value}"]
-    said = buildah(*command, "--file", str(dockerfile), str(context))
-    archive = _archive(name.replace("/", "_").replace(":", "_"), said.split()[-1])
+    output = buildah(*command, "--file", str(dockerfile), str(context))
+    archive = _archive(name.replace("/", "_").replace(":", "_"), output.split()[-1])
     if not archive.exists():
         _push(name, archive)
     return archive

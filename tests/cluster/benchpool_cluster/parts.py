@@ -68,7 +68,7 @@ def restarts(pod: Object) -> int:
     return sum(one["restartCount"] for one in pod["status"].get("containerStatuses", []))
 
 
-def is_anew(site: Site, former: Object) -> bool:
+def is_replaced(site: Site, former: Object) -> bool:
     """Return whether the only pod of a part is ready and runs as a different process."""
     part = former["metadata"]["labels"]["app.kubernetes.io/component"]
     found = pods_of(site, part)

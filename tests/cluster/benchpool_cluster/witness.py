@@ -43,13 +43,13 @@ class Witness:
         with self._changed:
             return [one for one in self.seen if one["metadata"]["name"] == name]
 
-    def course(self, name: str, says: Callable[[Object], Any]) -> list[Any]:
+    def course(self, name: str, value_of: Callable[[Object], Any]) -> list[Any]:
         """Return the values of a function over an object's versions, without repeats."""
         found: list[Any] = []
         for one in self.versions(name):
-            said = says(one)
-            if not found or found[-1] != said:
-                found.append(said)
+            value = value_of(one)
+            if not found or found[-1] != value:
+                found.append(value)
         return found
 
     def wait(self, holds: Callable[[Object], bool], what: str, seconds: float = 60) -> Object:

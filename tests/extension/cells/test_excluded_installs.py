@@ -33,8 +33,8 @@ def test_magic_as_call_is_removed_like_magic(source: str) -> None:
     assert read.tree is not None
     assert "get_ipython" not in ast.unparse(read.tree)
     packages, line = AS_WRITTEN[source], 2 + source.startswith("if")
-    said = [(note.level, note.text.partition(" is left out")[0], note.line) for note in read.notes]
-    assert said == ([("warning", f"the installation of {packages}", line)] if packages else [])
+    notes = [(note.level, note.text.partition(" is left out")[0], note.line) for note in read.notes]
+    assert notes == ([("warning", f"the installation of {packages}", line)] if packages else [])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from benchpool_support.cells import chosen, included
 
 
-def said(*sources: str) -> list[str]:
+def problems(*sources: str) -> list[str]:
     return [each.text for each in chosen(*sources).problems]
 
 
@@ -26,11 +26,13 @@ def test_written_file_read_by_later_cell_is_reported(writes: str, reads: str, wh
         "import torch, joblib, numpy as np\nfrom pathlib import Path\n"
         "path = folder = root = Path('results')"
     )
-    told = (
+    problem = (
         f"cell 2 writes a file (`{which}`) that cell 3 reads, and is not included: the job reads "
         "the existing file; tick cell 2 to write it again"
     )
-    assert told in said(before, writes, reads) or included(chosen(before, writes, reads)) == [
+    assert problem in problems(before, writes, reads) or included(
+        chosen(before, writes, reads)
+    ) == [
         0,
         1,
         2,
@@ -44,12 +46,12 @@ def test_last_included_writer_of_file_suffices() -> None:
         "np.save('x.npy', 2)\nn = 1",
         "np.load('x.npy')\nn",
     ]
-    assert said(*cells) == []
+    assert problems(*cells) == []
 
 
 def test_unrelated_file_and_lone_reader_are_not_reported() -> None:
-    assert said("import numpy as np", "np.save('x.npy', 1)", "np.load('y.npy')") == []
-    assert said("import pandas as pd", "pd.read_csv('x.csv')") == []
+    assert problems("import numpy as np", "np.save('x.npy', 1)", "np.load('y.npy')") == []
+    assert problems("import pandas as pd", "pd.read_csv('x.csv')") == []
 
 
 @pytest.mark.parametrize(

@@ -193,8 +193,8 @@ def test_undefined_dollar_name_is_reported() -> None:
     assert choose(cells).problems == ()
     facts = NameFacts(1, "builtins.int", True, True, 28, None, None, None, [])
     answer = KernelAnswer({"x": facts}, ["x = 1"], 1, 0.0)
-    said = [each.text for each in choose(cells, seen=KnownBeside(kernel=answer)).problems]
-    assert unchanged("$x") in said
+    problems = [each.text for each in choose(cells, seen=KnownBeside(kernel=answer)).problems]
+    assert unchanged("$x") in problems
 
 
 @pytest.mark.parametrize("call", ["%shout x", "%%shout x\n1", "r = %shout x"])

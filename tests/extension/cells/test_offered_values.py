@@ -27,12 +27,12 @@ def kernel(**held: tuple[str, int, tuple[str, ...]]) -> KernelAnswer:
 
 def offers(
     cells: Sequence[NotebookCell],
-    said: KernelAnswer,
+    answer: KernelAnswer,
     seconds: Mapping[int, float],
     obstacles: Mapping[str, str] = NOTHING,
     most: int = 1 << 30,
 ) -> list[ValueOffer]:
-    return candidates(cells, said, seconds, ValuePace(), most).offers(obstacles)
+    return candidates(cells, answer, seconds, ValuePace(), most).offers(obstacles)
 
 
 def array(mib: int, *shares: str) -> tuple[str, int, tuple[str, ...]]:
@@ -53,11 +53,11 @@ def test_value_of_slow_cell_is_chosen_and_cell_excluded() -> None:
 
 def test_fully_sent_group_is_priced_without_upload() -> None:
     cells = notebook("x, y = load()", "train(x, y)", selected=1)
-    said, slow = kernel(x=array(800), y=array(100)), ValuePace(bytes_per_s=10e6)
-    (new,) = candidates(cells, said, {0: 40.0}, slow).offers({})
-    (half,) = candidates(cells, said, {0: 40.0}, slow, stored={"x"}).offers({})
+    answer, slow = kernel(x=array(800), y=array(100)), ValuePace(bytes_per_s=10e6)
+    (new,) = candidates(cells, answer, {0: 40.0}, slow).offers({})
+    (half,) = candidates(cells, answer, {0: 40.0}, slow, stored={"x"}).offers({})
     assert new == half == ValueOffer(("x", "y"), "recompute 40 s / send 900.0 MiB, 1 min", False)
-    (again,) = candidates(cells, said, {0: 40.0}, slow, stored={"x", "y"}).offers({})
+    (again,) = candidates(cells, answer, {0: 40.0}, slow, stored={"x", "y"}).offers({})
     assert again.text == "recompute 40 s / send 900.0 MiB, 3 s if unchanged since it was sent"
     assert again.chosen, "what is there already takes least time"
 
@@ -85,15 +85,15 @@ def test_chosen_values_fit_limit_together() -> None:
 
 def test_unsendable_value_and_its_sharers_are_not_chosen() -> None:
     cells = notebook("x = load()", "view = x[:9]", "train(x, view)", selected=2)
-    said = kernel(x=array(10, "view"), view=array(10, "x"))
-    (found,) = offers(cells, said, {0: 100.0}, {"view": "view.lock is a lock"})
+    answer = kernel(x=array(10, "view"), view=array(10, "x"))
+    (found,) = offers(cells, answer, {0: 100.0}, {"view": "view.lock is a lock"})
     assert (found.chosen, found.obstacle) == (False, "view.lock is a lock")
 
 
 def test_measured_upload_speed_decides_choice() -> None:
-    cells, said = notebook(*LOAD, selected=2), kernel(x=array(500))
+    cells, answer = notebook(*LOAD, selected=2), kernel(x=array(500))
     paces = [ValuePace(), ValuePace().after(500 * MIB, 500.0)]
-    found = [candidates(cells, said, {1: 31.0}, pace).offers(NOTHING)[0] for pace in paces]
+    found = [candidates(cells, answer, {1: 31.0}, pace).offers(NOTHING)[0] for pace in paces]
     assert [each.chosen for each in found] == [True, False]
     assert [each.text.rpartition(", ")[2] for each in found] == ["5 s", "8 min"]
 
@@ -107,8 +107,8 @@ def test_value_changed_by_later_cell_is_not_offered() -> None:
 
 def test_names_sharing_objects_are_offered_together() -> None:
     cells = notebook("x = load()", "view = x[:9]", "train(x, view)", selected=2)
-    said = kernel(x=array(10, "view"), view=array(10, "x"))
-    (found,) = offers(cells, said, {0: 100.0, 1: 1.0})
+    answer = kernel(x=array(10, "view"), view=array(10, "x"))
+    (found,) = offers(cells, answer, {0: 100.0, 1: 1.0})
     assert (found.names, found.chosen) == (("view", "x"), True)
     alone = kernel(x=array(10, "view"))
     assert offers(cells, alone, {0: 100.0, 1: 1.0}) == [], "what it shares cannot go along"
@@ -116,8 +116,8 @@ def test_names_sharing_objects_are_offered_together() -> None:
 
 def test_values_of_one_cell_are_offered_together() -> None:
     cells = notebook("x, y = load()", "z = slow()", "train(x, y, z)", selected=2)
-    said = kernel(x=array(100), y=array(50), z=array(1))
-    found = offers(cells, said, {0: 840.0, 1: 40.0})
+    answer = kernel(x=array(100), y=array(50), z=array(1))
+    found = offers(cells, answer, {0: 840.0, 1: 40.0})
     assert [(each.names, each.chosen) for each in found] == [(("x", "y"), True), (("z",), True)]
     assert found[0].text == "recompute 14 min / send 150.0 MiB, 2 s"
     (alone,) = offers(cells, kernel(x=array(1), z=array(1)), {0: 840.0, 1: 40.0})

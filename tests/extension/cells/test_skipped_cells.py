@@ -29,7 +29,7 @@ def tagged(*sources: str, select: tuple[int, ...] = (-1,)) -> CellSelection:
     )
 
 
-def told(found: CellSelection) -> list[tuple[str, str]]:
+def problems(found: CellSelection) -> list[tuple[str, str]]:
     return [(each.level, each.text) for each in found.problems]
 
 
@@ -46,13 +46,15 @@ def test_skipped_definition_is_replaced_by_earlier_and_reported() -> None:
     found = tagged("x = 1", "@x = 2", "print(x)")
     assert [each.included for each in found.cells] == [True, False, True]
     assert found.cells[1].why == f"{BY_TAG}, though it defines `x`"
-    assert told(found) == [("warning", f"it defines `x` and is {BY_TAG}: `x` comes from cell 1")]
+    assert problems(found) == [
+        ("warning", f"it defines `x` and is {BY_TAG}: `x` comes from cell 1")
+    ]
 
 
 def test_name_defined_only_in_skipped_cell_is_missing() -> None:
     found = tagged("@x = 2", "print(x)")
     assert found.cells[0].why == f"{BY_TAG}: `x` is missing in cell 2"
-    assert told(found) == [
+    assert problems(found) == [
         ("error", f"`x` is missing: cell 1 is {BY_TAG}; remove the tag to run it")
     ]
 
@@ -60,22 +62,22 @@ def test_name_defined_only_in_skipped_cell_is_missing() -> None:
 def test_skipped_change_is_reported() -> None:
     found = tagged("x = []", "@x.append(1)", "print(x)")
     assert [each.included for each in found.cells] == [True, False, True]
-    assert told(found) == [("warning", f"it may change `x`, and is {BY_TAG}")]
+    assert problems(found) == [("warning", f"it may change `x`, and is {BY_TAG}")]
 
 
 def test_unneeded_skipped_cell_is_not_reported() -> None:
     found = tagged("@y = 2", "print(1)")
     assert (found.cells[0].included, found.cells[0].why) == (False, BY_TAG)
-    assert told(found) == []
+    assert problems(found) == []
 
 
 def test_selected_skipped_cell_is_kept_and_defines_nothing() -> None:
     found = tagged("x = 1", "@x = 2", "print(x)", select=(1, 2))
     assert [each.included for each in found.cells] == [True, True, True]
-    assert told(found) == [("info", f"it is {BY_TAG}; remove the tag to run it")]
+    assert problems(found) == [("info", f"it is {BY_TAG}; remove the tag to run it")]
     alone = tagged("x = 1", "@print(x)")
     assert [each.included for each in alone.cells] == [False, True]
-    assert told(alone)[0][0] == "error"
+    assert problems(alone)[0][0] == "error"
 
 
 def test_skip_tag_is_read_from_page_and_file(tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def test_ticked_cell_is_sent_alone() -> None:
 
 
 def test_name_of_unticked_cell_is_missing() -> None:
-    why, said = without("a")
+    why, problems = without("a")
     assert why == "left out by you: `rows` is missing in cell 4, `rows` is missing in cell 7"
-    assert ("g", "`rows` is missing: cell 1 is left out by you") in said
+    assert ("g", "`rows` is missing: cell 1 is left out by you") in problems
 
 
 def test_name_replaced_by_earlier_cell_is_reported() -> None:
@@ -82,10 +82,10 @@ def test_unticked_change_is_reported() -> None:
 
 
 def test_unticked_setting_is_reported() -> None:
-    why, said = without("e")
+    why, problems = without("e")
     assert why is not None
     assert why.startswith("left out by you, though it sets ")
-    assert [cell for cell, _ in said] == ["e"]
+    assert [cell for cell, _ in problems] == ["e"]
 
 
 def test_unticked_unneeded_cell_is_not_reported() -> None:

@@ -30,7 +30,7 @@ def package(tmp_path: Path) -> Path:
     return target
 
 
-def said(package: Path, tmp_path: Path, code: str, *more: str) -> str:
+def output(package: Path, tmp_path: Path, code: str, *more: str) -> str:
     """Return the output of code in a Python without site-packages, with ``more`` first on its
     path.
     """
@@ -43,18 +43,20 @@ def said(package: Path, tmp_path: Path, code: str, *more: str) -> str:
 
 
 def test_python_without_benchpool_saves_and_resumes(package: Path, tmp_path: Path) -> None:
-    assert said(package, tmp_path, USE).split()[1] == "lent"
+    assert output(package, tmp_path, USE).split()[1] == "lent"
 
 
 def test_python_without_benchpool_reports_metrics(package: Path, tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
     code = f"import os; os.environ['BENCHPOOL_METRICS_FILE'] = {str(file)!r}\n"
-    assert said(package, tmp_path, f"{code}import benchpool; benchpool.log(loss=0.5, step=3)") == ""
+    assert (
+        output(package, tmp_path, f"{code}import benchpool; benchpool.log(loss=0.5, step=3)") == ""
+    )
     assert '"values": {"loss": 0.5}, "step": 3' in file.read_text()
 
 
 def test_missing_function_names_remedy(package: Path, tmp_path: Path) -> None:
-    error = said(package, tmp_path, "import benchpool; benchpool.submit('train.py')")
+    error = output(package, tmp_path, "import benchpool; benchpool.submit('train.py')")
     assert "benchpool.submit is not in this Python" in error
     assert "Install benchpool" in error
 
@@ -76,7 +78,7 @@ def test_installed_benchpool_replaces_job_package(package: Path, tmp_path: Path)
 
 def test_empty_benchpool_folder_does_not_replace_job_package(package: Path, tmp_path: Path) -> None:
     (tmp_path / "more" / "benchpool").mkdir(parents=True)
-    assert said(package, tmp_path, USE, str(tmp_path / "more")).split()[1] == "lent"
+    assert output(package, tmp_path, USE, str(tmp_path / "more")).split()[1] == "lent"
 
 
 def test_job_package_holds_only_stdlib_modules_once() -> None:

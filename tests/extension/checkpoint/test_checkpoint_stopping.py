@@ -64,9 +64,9 @@ def test_ranks_without_process_group_stop_at_same_step(tmp_path: Path, ranks: in
         for rank in range(ranks)
     ]
     assert workers[0].stdout is not None
-    for told in (1, 0):
+    for notified in (1, 0):
         assert workers[0].stdout.readline() == "there\n"
-        (tmp_path / f"notice-{told}").write_text("{}")
+        (tmp_path / f"notice-{notified}").write_text("{}")
     answers = [worker.communicate(timeout=240)[0].split()[-1] for worker in workers]
     assert len(set(answers)) == 1
     assert [worker.returncode for worker in workers] == [75] * ranks
@@ -129,15 +129,15 @@ def test_signal_handler_of_program_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["2990-01-02T03:04:05Z", "2990-01-02T03:04:05+00:00", 32188244645.0]
+    "deadline", ["2990-01-02T03:04:05Z", "2990-01-02T03:04:05+00:00", 32188244645.0]
 )
 def test_deadline_is_read_as_text_or_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: object
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deadline: object
 ) -> None:
     notice = tmp_path / "notice"
     monkeypatch.setenv("BENCHPOOL_NOTICE_FILE", str(notice))
     assert checkpoint.deadline() is None
-    notice.write_text(json.dumps({"kind": "pause", "deadline": said}))
+    notice.write_text(json.dumps({"kind": "pause", "deadline": deadline}))
     until = checkpoint.deadline()
     assert until is not None
     assert until.isoformat() == "2990-01-02T03:04:05+00:00"
@@ -153,11 +153,11 @@ def test_progress_is_written_whole_and_never_fails(
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(path))
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     checkpoint.progress(2.0, "a\nb" + "x" * 1000, {"loss": 0.5, "bad": float("nan")})
-    said = json.loads(path.read_text())
-    assert said["fraction"] == 1.0
-    assert said["text"].startswith("a b")
-    assert len(said["text"]) == 200
-    assert said["metrics"] == {"loss": 0.5}
+    progress = json.loads(path.read_text())
+    assert progress["fraction"] == 1.0
+    assert progress["text"].startswith("a b")
+    assert len(progress["text"]) == 200
+    assert progress["metrics"] == {"loss": 0.5}
     checkpoint.progress("no number")  # type: ignore[arg-type]
     assert json.loads(path.read_text())["fraction"] is None
     monkeypatch.setenv("LOCAL_RANK", "1")

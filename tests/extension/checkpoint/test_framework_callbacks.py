@@ -31,7 +31,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(votes, "stopping", False)
     monkeypatch.setattr(reports, "by_program", False)
     monkeypatch.setattr(reports, "_followed", 0.0)
-    monkeypatch.setattr(reports, "_said", "")
+    monkeypatch.setattr(reports, "_last_text", "")
     monkeypatch.setattr(reports, "FOLLOW_S", 0.0)
     yield tmp_path
     signal.signal(signal.SIGTERM, before)

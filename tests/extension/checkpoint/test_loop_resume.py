@@ -67,7 +67,7 @@ class Attempt:
 Code = Callable[[Attempt, list[Any]], object]
 
 
-def one_loop(attempt: Attempt, told: list[Any]) -> object:
+def one_loop(attempt: Attempt, progress: list[Any]) -> object:
     model = Model()
     losses: list[float] = []
     for step in checkpoint.loop(range(12), model=model, losses=losses, minutes=0):
@@ -76,7 +76,7 @@ def one_loop(attempt: Attempt, told: list[Any]) -> object:
     return losses, model.state_dict()
 
 
-def epochs_of_shuffled_batches(attempt: Attempt, told: list[Any]) -> object:
+def epochs_of_shuffled_batches(attempt: Attempt, progress: list[Any]) -> object:
     """Draw the order in the outer loop and loop over a generator of batches inside."""
     model, own = Model(), random.Random(5)
     losses: list[float] = []
@@ -93,7 +93,7 @@ def epochs_of_shuffled_batches(attempt: Attempt, told: list[Any]) -> object:
     return losses, model.state_dict(), random.random()
 
 
-def one_after_the_other(attempt: Attempt, told: list[Any]) -> object:
+def one_after_the_other(attempt: Attempt, progress: list[Any]) -> object:
     """Run two loops over one model, with a result computed between them."""
     model = Model()
     scores: list[float] = []
@@ -113,7 +113,7 @@ def one_after_the_other(attempt: Attempt, told: list[Any]) -> object:
     return first, scores, model.state_dict(), drawn
 
 
-def folds_with_models_of_their_own(attempt: Attempt, told: list[Any]) -> object:
+def folds_with_models_of_their_own(attempt: Attempt, progress: list[Any]) -> object:
     best: dict[str, Any] = {}
     for fold in checkpoint.loop(["a", "b", "c"], best=best, minutes=0):
         model = Model()
@@ -148,7 +148,7 @@ def run(code: Code, folder: Path, attempt: Attempt, environment: pytest.MonkeyPa
     environment.setattr(votes, "stopping", False)
     environment.setattr(reports, "by_program", False)
     environment.setattr(reports, "_followed", 0.0)
-    environment.setattr(reports, "_said", "")
+    environment.setattr(reports, "_last_text", "")
     notices.signalled.clear()
     random.seed(11)
     try:
@@ -220,7 +220,7 @@ def test_unsavable_object_is_rejected_before_first_turn() -> None:
 def test_failed_save_is_reported_and_training_continues(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def code(attempt: Attempt, told: list[Any]) -> object:
+    def code(attempt: Attempt, progress: list[Any]) -> object:
         odd: dict[str, Any] = {}
         for _ in checkpoint.loop(range(2), odd=odd, minutes=0):
             odd["file"] = sys.stdout
@@ -236,15 +236,15 @@ def test_loop_reports_progress_unless_program_does(
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(tmp_path / "progress"))
     monkeypatch.setattr(reports, "FOLLOW_S", 0.0)
 
-    def code(attempt: Attempt, told: list[Any]) -> object:
+    def code(attempt: Attempt, progress: list[Any]) -> object:
         for _ in checkpoint.loop(range(4)):
             for _ in checkpoint.loop([1, 2]):
                 path = tmp_path / "progress"
-                told.append(json.loads(path.read_text()) if path.exists() else None)
-        return [(each["fraction"], each["text"]) for each in told if each]
+                progress.append(json.loads(path.read_text()) if path.exists() else None)
+        return [(each["fraction"], each["text"]) for each in progress if each]
 
-    told: Any = run(code, tmp_path, Attempt(tmp_path), monkeypatch)
-    assert told[:3] == [(0.125, "0 of 4, 1 of 2"), (0.25, "1 of 4"), (0.375, "1 of 4, 1 of 2")]
+    progress: Any = run(code, tmp_path, Attempt(tmp_path), monkeypatch)
+    assert progress[:3] == [(0.125, "0 of 4, 1 of 2"), (0.25, "1 of 4"), (0.375, "1 of 4, 1 of 2")]
     checkpoint.progress(0.5, "mine")
     assert json.loads((tmp_path / "progress").read_text())["text"] == "mine"
     assert reports.by_program
@@ -254,12 +254,12 @@ def test_loop_end_is_reported_immediately(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(tmp_path / "progress"))
     monkeypatch.setattr(reports, "FOLLOW_S", 3600.0)
 
-    def code(attempt: Attempt, told: list[Any]) -> object:
+    def code(attempt: Attempt, progress: list[Any]) -> object:
         for steps in (3, 5):
             for _ in checkpoint.loop(range(steps)):
                 pass
-            told.append(json.loads((tmp_path / "progress").read_text())["text"])
-        return told
+            progress.append(json.loads((tmp_path / "progress").read_text())["text"])
+        return progress
 
     assert run(code, tmp_path, Attempt(tmp_path), monkeypatch) == ["3 of 3", "5 of 5"]
 

@@ -104,7 +104,7 @@ def test_ranks_of_one_worker_save_into_one_folder(
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def notified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set up one of two workers without a shared folder, with a notice to stop."""
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
@@ -115,16 +115,16 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "raise_flag_on_sigterm", lambda: None)
     monkeypatch.setattr(notices, "_asked", threading.Event())
     monkeypatch.setattr(votes, "stopping", False)
-    monkeypatch.setattr(votes, "_told_at", None)
+    monkeypatch.setattr(votes, "_requested_at", None)
     (tmp_path / "notice").write_text("{}")
 
 
-def test_first_worker_stops_at_notice(told: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_worker_stops_at_notice(notified: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_RANK", "0")
     assert checkpoint.should_stop()
 
 
-def test_other_workers_stop_after_delay(told: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_workers_stop_after_delay(notified: None, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [time.monotonic()]
     monkeypatch.setattr("benchpool.checkpoint.votes.time.monotonic", lambda: now[0])
     monkeypatch.setenv("NODE_RANK", "1")

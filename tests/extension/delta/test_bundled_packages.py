@@ -44,9 +44,9 @@ def test_index_packages_are_locked_and_local_packages_become_wheels(
     assert found.modules == {"listed", "nowhere", "cloned", "edited"}
     assert found.left == {}
     assert found.names == ["cloned 4.0", "edited 3.0", "listed 1.0", "nowhere 2.0"]
-    told = json.dumps(difference.told(found))
-    assert str(users.index) not in told
-    assert "://" not in told
+    text = json.dumps(difference.notebook_entries(found))
+    assert str(users.index) not in text
+    assert "://" not in text
 
 
 def test_edited_project_is_packed_in_current_state(users: UsersPython) -> None:
@@ -88,25 +88,27 @@ def test_sent_packages_are_installed_once(users: UsersPython, tmp_path: Path) ->
     for name, content in found.wheels.items():
         (wheels / name).write_bytes(content)
     cell = "import listed, edited\nprint(listed.version, edited.version)\nprint(listed.__file__)"
-    told = dict(difference.told(found))
-    status, log = job(tmp_path / "job", told, wheels).run(cell, interpreter=users.python)
+    entries = dict(difference.notebook_entries(found))
+    status, log = job(tmp_path / "job", entries, wheels).run(cell, interpreter=users.python)
     assert (status, "1.0 3.0\n" in log) == (0, True)
     assert "benchpool: installing 2 packages sent with the job" in log
     assert str(tmp_path / "cache" / "benchpool" / "overlays") in log
     recorded = json.loads((tmp_path / "job" / "output" / "environment.json").read_text())
     versions = {each["name"]: each["version"] for each in recorded["packages"]}
     assert (versions["listed"], versions["edited"]) == ("1.0", "3.0")
-    status, log = job(tmp_path / "next", told, wheels).run(cell, interpreter=users.python)
+    status, log = job(tmp_path / "next", entries, wheels).run(cell, interpreter=users.python)
     assert (status, "installing" in log) == (0, False)
 
 
 def test_package_with_changed_hash_is_not_installed(users: UsersPython, tmp_path: Path) -> None:
     info = users.install("listed", "1.0")
     users.publish(info)
-    told = difference.told(difference.of(users.python, users.unseen))
+    entries = difference.notebook_entries(difference.of(users.python, users.unseen))
     (users.packages / "listed.py").write_text("version = 'forged'\n")
     users.publish(info)
-    status, log = job(tmp_path / "job", dict(told)).run("import listed", interpreter=users.python)
+    status, log = job(tmp_path / "job", dict(entries)).run(
+        "import listed", interpreter=users.python
+    )
     assert status == 2
     assert "the packages sent with the job cannot be installed" in log
 
@@ -118,9 +120,9 @@ def test_sending_reports_packages_and_rejects_unavailable(
     users.publish(users.install("listed", "1.0"))
     info = users.install("torn", "1.0")
     draft = import_problems.checked(drafted(users, tmp_path, "import listed"), None, IMAGE)
-    (said,) = draft.check().problems
-    assert said.level == "info"
-    assert said.text == (
+    (problem,) = draft.check().problems
+    assert problem.level == "info"
+    assert problem.text == (
         "2 packages of this Python that the job image lacks are included: listed 1.0, torn 1.0"
     )
     entry = draft.submission.entry
@@ -143,10 +145,10 @@ def test_sending_reports_packages_and_rejects_unavailable(
         draft.check()
 
 
-def job(folder: Path, told: dict[str, object], wheels: Path | None = None) -> NotebookJob:
+def job(folder: Path, entries: dict[str, object], wheels: Path | None = None) -> NotebookJob:
     folder.mkdir()
     variables = {} if wheels is None else {WHEELS_VARIABLE: str(wheels)}
-    return NotebookJob(folder, told, variables)
+    return NotebookJob(folder, entries, variables)
 
 
 def drafted(users: UsersPython, folder: Path, code: str) -> drafts.Draft:

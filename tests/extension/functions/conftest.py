@@ -23,17 +23,17 @@ class Session:
 
     def run(self, code: str) -> str:
         """Run a cell; return what it printed, returned or raised."""
-        said: list[str] = []
+        output: list[str] = []
 
         def take(message: dict[str, Any]) -> None:
             content = message["content"]
             if message["msg_type"] == "error":
-                said.append(f"{content['ename']}: {content['evalue']}")
-            said.append(content.get("text", ""))
-            said.append(content.get("data", {}).get("text/plain", ""))
+                output.append(f"{content['ename']}: {content['evalue']}")
+            output.append(content.get("text", ""))
+            output.append(content.get("data", {}).get("text/plain", ""))
 
         self.client.execute_interactive(code, output_hook=take, timeout=120)
-        return "".join(said)
+        return "".join(output)
 
 
 @pytest.fixture(scope="module")

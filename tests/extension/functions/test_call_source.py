@@ -164,7 +164,7 @@ def test_keyword_arguments_are_written_and_named_by_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "args", "said"),
+    ("function", "args", "message"),
     [
         (factory(2), (1,), "inner has no name in this session, so a job cannot call it"),
         (MODEL.fit, (), r"fit\(\): missing a required argument: 'steps'\."),
@@ -174,7 +174,7 @@ def test_keyword_arguments_are_written_and_named_by_parameter() -> None:
     ],
 )
 def test_unwritable_argument_is_rejected_with_remedy(
-    function: Callable[..., Any], args: tuple[object, ...], said: str
+    function: Callable[..., Any], args: tuple[object, ...], message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         write(function, *args)

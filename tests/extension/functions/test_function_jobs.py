@@ -24,7 +24,7 @@ def test_function_is_sent_with_its_dependencies(session: Any, susan: Path) -> No
     (susan / "part.py").write_text("def double(x):\n    return 2 * x\n")
     session.run("import benchpool, functools, math\nfrom part import double\nunused = 1 / 7")
     session.run("rate, base = 3, 10\n\ndef traced(f):\n    return functools.wraps(f)(f)")
-    said = session.run(
+    output = session.run(
         "def scaled(k):\n"
         "    def inner(x):\n"
         "        return k * x\n"
@@ -40,7 +40,7 @@ def test_function_is_sent_with_its_dependencies(session: Any, susan: Path) -> No
         "job = train.submit(7)\n"
         "raise SystemError('what stands below the sending has not run')"
     )
-    assert said.startswith("SystemError")
+    assert output.startswith("SystemError")
     assert "got 32 True\n" in log_of(session, "job")
     sent = benchpool.jobs()[0]
     assert (sent.name, sent.facts.gpus, str(sent.state)) == ("train", 2, "succeeded")
@@ -66,16 +66,18 @@ def test_object_arguments_are_built_in_job_by_their_cells(session: Any) -> None:
 
 def test_failing_function_is_rejected_before_sending(session: Any) -> None:
     session.run("import benchpool")
-    said = session.run("def f(x):\n    return gone + x\n\nbenchpool.submit(f, 1)")
-    assert said == ("InvalidInput: In [2], line 2: `gone` is defined in no cell of this notebook.")
+    output = session.run("def f(x):\n    return gone + x\n\nbenchpool.submit(f, 1)")
+    assert output == (
+        "InvalidInput: In [2], line 2: `gone` is defined in no cell of this notebook."
+    )
     assert session.run("benchpool.submit(f)").endswith("missing a required argument: 'x'.")
-    said = session.run("job = benchpool.submit(print, 1)\ndef g():\n    return job.id")
-    said = session.run("benchpool.submit(g)")
-    assert said.startswith("InvalidInput: In [4], line 1: `job` is set by a statement that sends")
-    said = session.run("benchpool.submit(print, 1, gpus=99)")
-    assert "99 GPUs" in said
-    said = session.run("benchpool.remote(gpu=2)(g).submit()")
-    assert said.startswith(
+    output = session.run("job = benchpool.submit(print, 1)\ndef g():\n    return job.id")
+    output = session.run("benchpool.submit(g)")
+    assert output.startswith("InvalidInput: In [4], line 1: `job` is set by a statement that sends")
+    output = session.run("benchpool.submit(print, 1, gpus=99)")
+    assert "99 GPUs" in output
+    output = session.run("benchpool.remote(gpu=2)(g).submit()")
+    assert output.startswith(
         "TypeError: 'gpu' is not an option of a job; the options are after, after_any, cpus"
     )
 
@@ -90,8 +92,8 @@ def test_map_sends_in_order_waits_and_cancels_rest(session: Any) -> None:
     )
     session.run("jobs = benchpool.map(train, grid, gpus=1).wait()")
     assert session.run("print(jobs)") == "4 jobs: 4 succeeded\n"
-    said = session.run("for each in jobs: print(each.name, each.logs().splitlines()[-1])")
-    assert said.splitlines() == [
+    output = session.run("for each in jobs: print(each.name, each.logs().splitlines()[-1])")
+    assert output.splitlines() == [
         f"train {at} trained with {lr} {seed}"
         for at, (lr, seed) in enumerate([(0.1, 0), (0.1, 1), (0.2, 0), (0.2, 1)], 1)
     ]
@@ -100,8 +102,8 @@ def test_map_sends_in_order_waits_and_cancels_rest(session: Any) -> None:
     assert (
         session.run("print(some.cancel('enough').wait())") == "3 jobs: 2 cancelled, 1 succeeded\n"
     )
-    said = session.run("import itertools\nbenchpool.map(train, itertools.count())")
-    assert said.startswith("InvalidInput: The map has more than 100 jobs. Pass most=N to raise")
+    output = session.run("import itertools\nbenchpool.map(train, itertools.count())")
+    assert output.startswith("InvalidInput: The map has more than 100 jobs. Pass most=N to raise")
 
 
 SCRIPT = """\

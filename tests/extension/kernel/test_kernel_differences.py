@@ -8,7 +8,7 @@ from benchpool.cells import KnownBeside, NotebookCell, choose
 from benchpool.kernel.answer import KernelAnswer
 
 
-def told(
+def problems(
     cells: list[str], ran: list[str], *, deleted: tuple[int, ...] = (), **more: Any
 ) -> list[str]:
     """Return the problems reported when the last cell is sent."""
@@ -24,22 +24,22 @@ def told(
 
 
 def test_unchanged_session_reports_no_differences() -> None:
-    assert told(["df = [1]", "df.append(2)", "print(df)"], ["df = [1]", "df.append(2)"]) == []
-    assert told(["df = [1]", "print(df)"], []) == []  # new kernel
+    assert problems(["df = [1]", "df.append(2)", "print(df)"], ["df = [1]", "df.append(2)"]) == []
+    assert problems(["df = [1]", "print(df)"], []) == []  # new kernel
 
 
 def test_older_cell_text_is_reported_with_cell() -> None:
-    assert told(["df = [1]", "print(df)"], ["df = [1, 2]"], runs={0: (1,)}) == [
+    assert problems(["df = [1]", "print(df)"], ["df = [1, 2]"], runs={0: (1,)}) == [
         "`df` here is from an older version of cell 1; the job runs cell 1 in its current version"
     ]
 
 
 def test_deleted_cell_is_reported_with_number() -> None:
     cells, ran = ["df = [1]", "print(df)"], ["df = [1]", "df = [7]"]
-    assert told(cells, ran, deleted=(2,)) == [
+    assert problems(cells, ran, deleted=(2,)) == [
         "`df` here is from a deleted cell (In [2]); the job runs cell 1 in its current version"
     ]
-    assert told(cells, ran, first=41) == [
+    assert problems(cells, ran, first=41) == [
         "`df` here is from code that is in no cell now (In [42]); "
         "the job runs cell 1 in its current version"
     ]
@@ -57,7 +57,7 @@ def test_later_cell_run_last_is_reported() -> None:
 
 
 def test_change_by_deleted_text_is_reported() -> None:
-    assert told(["df = [1]", "print(df)"], ["df = [1]", "df.append(2)"]) == [
+    assert problems(["df = [1]", "print(df)"], ["df = [1]", "df.append(2)"]) == [
         "`df` here may have been changed by code that is in no cell now (In [2]), "
         "which the job does not run"
     ]
@@ -65,7 +65,7 @@ def test_change_by_deleted_text_is_reported() -> None:
 
 def test_different_execution_order_is_reported_with_cells() -> None:
     cells = ["x = 1", "y = 2", "print(x, y)"]
-    assert told(cells, ["y = 2", "x = 1"]) == [
+    assert problems(cells, ["y = 2", "x = 1"]) == [
         "here cell 2 ran before cell 1; the job runs them from top to bottom"
     ]
 

@@ -18,13 +18,13 @@ from benchpool.kernel.answer import MAX_ANSWER, KernelAnswer, decode
 from benchpool_support.own_kernels import own_kernel
 
 
-def said(**namespace: Any) -> KernelAnswer:
+def kernel_answer(**namespace: Any) -> KernelAnswer:
     return question.of_this_process(namespace, ["", "x = 1"], namespace)
 
 
 def test_same_object_has_same_identity() -> None:
     xs: list[int] = []
-    names = said(xs=xs, ys=xs, zs=[]).names
+    names = kernel_answer(xs=xs, ys=xs, zs=[]).names
     assert names["xs"].identity == names["ys"].identity != names["zs"].identity
     assert (names["xs"].shares, names["zs"].shares) == (["ys"], [])
 
@@ -79,7 +79,7 @@ def with_default(kept: object) -> Any:
 )
 def test_nested_object_is_shared(holder: Any) -> None:
     xs = [1]
-    names = said(xs=xs, holder=holder(xs), apart=holder([1])).names
+    names = kernel_answer(xs=xs, holder=holder(xs), apart=holder([1])).names
     assert names["xs"].shares == ["holder"]
     assert names["apart"].shares == []
     assert names["holder"].is_walked
@@ -87,7 +87,9 @@ def test_nested_object_is_shared(holder: Any) -> None:
 
 def test_opaque_object_is_not_walked() -> None:
     xs = [1]
-    names = said(xs=xs, it=iter(xs), made=(each for each in xs), lock=threading.Lock()).names
+    names = kernel_answer(
+        xs=xs, it=iter(xs), made=(each for each in xs), lock=threading.Lock()
+    ).names
     assert not names["it"].is_walked
     assert not names["made"].is_walked
     assert names["lock"].is_walked
@@ -95,16 +97,16 @@ def test_opaque_object_is_not_walked() -> None:
 
 @pytest.mark.parametrize("value", [1, "a", None, 1.5, (1, ("a", b"b")), range(3), frozenset([1])])
 def test_immutable_value_is_recognised(value: object) -> None:
-    assert said(x=value).names["x"].is_immutable
+    assert kernel_answer(x=value).names["x"].is_immutable
 
 
 @pytest.mark.parametrize("value", [[], {}, ([],), Own(1), print, Own, bytearray()])
 def test_mutable_value_is_recognised(value: object) -> None:
-    assert not said(x=value).names["x"].is_immutable
+    assert not kernel_answer(x=value).names["x"].is_immutable
 
 
 def test_answer_reports_length_and_bytes() -> None:
-    facts = said(xs=[b"x" * 10_000, b"y" * 10_000]).names["xs"]
+    facts = kernel_answer(xs=[b"x" * 10_000, b"y" * 10_000]).names["xs"]
     assert (facts.type, facts.length, facts.shape) == ("builtins.list", 2, None)
     assert 20_000 < facts.bytes < 21_000
 
@@ -115,7 +117,7 @@ def test_walk_stops_at_time_limit() -> None:
 
 
 def test_large_list_is_walked_in_part() -> None:
-    facts = said(xs=[[each] for each in range(100_000)]).names["xs"]
+    facts = kernel_answer(xs=[[each] for each in range(100_000)]).names["xs"]
     assert facts.length == 100_000
     assert not facts.is_walked
 
@@ -143,7 +145,7 @@ class Nosy:
 
 
 def test_methods_of_user_classes_are_not_called() -> None:
-    assert said(x=Nosy(), xs=[Nosy()]).names["xs"].length == 1
+    assert kernel_answer(x=Nosy(), xs=[Nosy()]).names["xs"].length == 1
 
 
 def test_long_history_keeps_newest_texts() -> None:
@@ -165,7 +167,7 @@ def test_answer_is_bounded_and_rejects_unknown_keys() -> None:
 def test_names_are_grouped_transitively() -> None:
     a: list[int] = []
     b: list[int] = []
-    answer = said(a=a, ab=[a, b], b=b, alone=[])
+    answer = kernel_answer(a=a, ab=[a, b], b=b, alone=[])
     assert answer.group_of("a") == {"a", "ab", "b"}
     assert answer.group_of("alone") == {"alone"}
 

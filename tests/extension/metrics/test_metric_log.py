@@ -38,7 +38,7 @@ def lines(file: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def told(file: Path) -> list[tuple[object, object]]:
+def logged(file: Path) -> list[tuple[object, object]]:
     return [(it.get("step"), it["values"]) for it in lines(file)]
 
 
@@ -77,7 +77,7 @@ def test_library_numbers_are_logged_and_other_values_ignored(file: Path) -> None
     benchpool.log(loss=float("nan"), best=float("-inf"), step=2)
     benchpool.log(nothing="x")
     benchpool.log()
-    assert told(file) == [(1, {"a": 0.5, "f": 1.5}), (2, {"loss": None, "best": None})]
+    assert logged(file) == [(1, {"a": 0.5, "f": 1.5}), (2, {"loss": None, "best": None})]
     assert (step_of(Scalar(3.0)), step_of(10**16), value_of(10**400)) == (3, None, None)
 
 
@@ -96,7 +96,7 @@ def test_first_rank_logs_for_all_ranks(file: Path, monkeypatch: pytest.MonkeyPat
     benchpool.log(loss=2.0, step=1)
     monkeypatch.setenv("RANK", "0")
     benchpool.log(loss=3.0, step=1)
-    assert told(file) == [(1, {"loss (rank 3)": 1.0}), (1, {"loss": 3.0})]
+    assert logged(file) == [(1, {"loss (rank 3)": 1.0}), (1, {"loss": 3.0})]
 
 
 def test_fast_loop_is_rate_limited_and_keeps_last_value(
@@ -107,7 +107,7 @@ def test_fast_loop_is_rate_limited_and_keeps_last_value(
     written = len(lines(file))
     assert reporting.BURST <= written < reporting.BURST + 1_000
     reporter.flush()
-    assert told(file)[-1] == (reporting.BURST + 4_999, {"loss": float(reporting.BURST + 4_999)})
+    assert logged(file)[-1] == (reporting.BURST + 4_999, {"loss": float(reporting.BURST + 4_999)})
 
 
 def test_last_value_is_written_at_program_end(file: Path) -> None:
@@ -116,7 +116,7 @@ def test_last_value_is_written_at_program_end(file: Path) -> None:
         "for step in range(r.BURST + 100): benchpool.log(loss=step, step=step)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=file.parent, timeout=60)
-    assert told(file)[-1][0] == reporting.BURST + 99
+    assert logged(file)[-1][0] == reporting.BURST + 99
 
 
 def test_long_metrics_file_is_rotated_without_loss(

@@ -90,15 +90,15 @@ class Job:
     def run(self, code: str, notice: str = "", **variables: str) -> str:
         """Run an attempt, with a notice to stop if given, and return its output."""
         self.attempt += 1
-        said = self.folder / f"notice-{self.attempt}.json"
+        notice_file = self.folder / f"notice-{self.attempt}.json"
         if notice:
-            said.write_text(json.dumps({"kind": notice}))
+            notice_file.write_text(json.dumps({"kind": notice}))
         env = {
             **{"PYTHONPATH": f"{self.package}{os.pathsep}{self.folder}", "NODE_RANK": "0"},
             **{"BENCHPOOL_METRICS_FILE": str(self.folder / "m"), "RUNS": f"{self.folder}/runs"},
             **{"BENCHPOOL_RUNS_FILE": str(self.folder / records.RUNS)},
             **{"BENCHPOOL_JOB_ID": "j" * 26, "BENCHPOOL_JOB_NAME": "train"},
-            **{"BENCHPOOL_NOTICE_FILE": str(said), "BENCHPOOL_ATTEMPT": str(self.attempt)},
+            **{"BENCHPOOL_NOTICE_FILE": str(notice_file), "BENCHPOOL_ATTEMPT": str(self.attempt)},
             **{"BENCHPOOL_JOB_URL": "https://pool/jobs/j", **variables},
         }
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
@@ -213,20 +213,20 @@ def test_killed_run_stays_open_and_ended_run_does_not(job: Job) -> None:
     job.run(f"import os; {START}{killed}")
     assert last_step.left_open(folder) == sys.executable
     job.run(f"import os; {START}mlflow.start_run(run_name='a'); mlflow.end_run(); os._exit(9)")
-    assert [run["id"] for run in _told(job) if run["open"]] == ["2"]
+    assert [run["id"] for run in _recorded_runs(job) if run["open"]] == ["2"]
 
 
 def test_store_password_is_never_written(job: Job) -> None:
     code = f"import os; {START}mlflow.start_run(); os._exit(9)"
     job.run(code, STORE="https://joe:s3cret@ml.example")
-    assert [run["open"] for run in _told(job)] == [False]
+    assert [run["open"] for run in _recorded_runs(job)] == [False]
     assert "s3cret" not in (job.folder / records.RUNS).read_text()
     assert tracker_runs.read_runs(job.folder)[0].url.startswith("https://ml.example/#")
     same = "https://joe:s3cret@other.example"
     job.run(code, STORE=same, MLFLOW_TRACKING_URI=same, BENCHPOOL_JOB_ID="other")
-    assert [(run["store"], run["open"]) for run in _told(job)][1:] == [(None, True)]
+    assert [(run["store"], run["open"]) for run in _recorded_runs(job)][1:] == [(None, True)]
 
 
-def _told(job: Job) -> list[dict[str, object]]:
+def _recorded_runs(job: Job) -> list[dict[str, object]]:
     runs: list[dict[str, object]] = json.loads((job.folder / records.RUNS).read_text())["runs"]
     return runs

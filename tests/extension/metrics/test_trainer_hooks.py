@@ -104,7 +104,7 @@ class Job:
             [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
         )
 
-    def told(self) -> list[tuple[object, object]]:
+    def logged(self) -> list[tuple[object, object]]:
         lines = self.file.read_text().splitlines() if self.file.exists() else []
         return [(it.get("step"), it["values"]) for it in map(json.loads, lines)]
 
@@ -117,31 +117,31 @@ def python(tmp_path: Path) -> Job:
 def test_transformers_trainer_reports_metrics(python: Job) -> None:
     python.library("transformers.trainer", TRANSFORMERS)
     python.run("from transformers.trainer import Trainer; Trainer().train()")
-    assert python.told() == [(4, {"loss": 2.0}), (8, {"loss": 1.0})]
+    assert python.logged() == [(4, {"loss": 2.0}), (8, {"loss": 1.0})]
 
 
 def test_keras_fit_reports_and_evaluate_does_not(python: Job) -> None:
     python.library("keras.src.callbacks.callback_list", KERAS)
     python.run(FIT)
-    assert python.told() == [(7, {"batch/loss": 2.0}), (7, {"loss": 1.0, "val_loss": 1.5})]
+    assert python.logged() == [(7, {"batch/loss": 2.0}), (7, {"loss": 1.0, "val_loss": 1.5})]
 
 
 @pytest.mark.parametrize("name", ["lightning.pytorch", "pytorch_lightning"])
 def test_lightning_trainer_reports_metrics(python: Job, name: str) -> None:
     python.library(f"{name}.trainer.trainer", LIGHTNING)
     python.run(f"from {name}.trainer.trainer import Trainer; Trainer().fit()")
-    assert [step for step, _ in python.told()] == [1, 1, 1, 2, 2]
-    assert python.told()[-1] == (2, {"train_loss": 1.0})
+    assert [step for step, _ in python.logged()] == [1, 1, 1, 2, 2]
+    assert python.logged()[-1] == (2, {"train_loss": 1.0})
 
 
 def test_progress_bar_numbers_are_reported_unless_program_logs(python: Job) -> None:
     python.library("tqdm.std", TQDM)
     code = "from tqdm.std import tqdm; tqdm().set_postfix(loss='0.250', what='x')"
     assert python.run(code).stdout == "shown {'loss': '0.250', 'what': 'x'}\n"
-    assert python.told() == [(None, {"loss": 0.25})]
+    assert python.logged() == [(None, {"loss": 0.25})]
     python.file.unlink()
     python.run(f"import benchpool; benchpool.log(loss=1, step=3); {code}")
-    assert python.told() == [(3, {"loss": 1.0})]
+    assert python.logged() == [(3, {"loss": 1.0})]
 
 
 def test_hooks_are_disabled_by_environment(python: Job) -> None:
@@ -149,10 +149,10 @@ def test_hooks_are_disabled_by_environment(python: Job) -> None:
     code = "from transformers.trainer import Trainer; Trainer().train()"
     for chosen in ("none", "keras,tqdm", ""):
         python.run(code, BENCHPOOL_HOOKS=chosen)
-        assert python.told() == []
+        assert python.logged() == []
     python.run(code, BENCHPOOL_METRICS_FILE="")
     python.run(code, BENCHPOOL_HOOKS="transformers")
-    assert len(python.told()) == 2
+    assert len(python.logged()) == 2
 
 
 def test_changed_library_runs_with_one_warning(python: Job) -> None:
@@ -169,7 +169,7 @@ def test_failed_listener_stays_silent(python: Job) -> None:
         "from transformers.trainer import Trainer; Trainer().train(); print('trained')"
     )
     assert (done.stdout, done.stderr) == ("trained\n", "")
-    assert python.told() == []
+    assert python.logged() == []
 
 
 def test_other_sitecustomize_runs_too(python: Job) -> None:

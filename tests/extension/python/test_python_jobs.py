@@ -211,8 +211,8 @@ def test_gpus_chosen_by_code_are_reported_before_sending(
 ) -> None:
     (susan / "fixed.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
     benchpool.submit("fixed.py").cancel()
-    said = "fixed.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`, which overrides the GPUs"
-    assert said in "".join(capsys.readouterr())
+    warning = "fixed.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`, which overrides the GPUs"
+    assert warning in "".join(capsys.readouterr())
 
 
 def test_excluded_files_are_reported_before_sending(
@@ -221,7 +221,7 @@ def test_excluded_files_are_reported_before_sending(
     (susan / "train.py").write_text("print(1)")
     (susan / "tab\tname.txt").write_text("x")
     benchpool.submit("train.py").cancel()
-    said = "".join(capsys.readouterr())
-    assert "sent with the job: 1 file (" in said
-    assert "left out: 1 × a name with a control character." in said
-    assert "left out: tab\\tname.txt (a name with a control character)." in said
+    output = "".join(capsys.readouterr())
+    assert "sent with the job: 1 file (" in output
+    assert "left out: 1 × a name with a control character." in output
+    assert "left out: tab\\tname.txt (a name with a control character)." in output

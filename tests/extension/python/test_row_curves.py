@@ -33,14 +33,14 @@ def test_row_shows_reported_metrics(susan: Path) -> None:
     assert row.curves.layout.display is None
 
 
-def told(*names: str) -> JobMetrics:
+def metrics(*names: str) -> JobMetrics:
     values = tuple((name, Reported(float(at), at, at)) for name in names for at in range(3))
     return answer("abcd", "train", remade([MetricReport(1, values)]), MetricsQuery())
 
 
 def test_curve_line_shows_first_names_and_count_of_rest() -> None:
-    assert curve_line(told("loss")) == "loss 2 ▁▅█"
-    assert curve_line(told("a", "b", "c", "d", "e")).endswith("c 2 ▁▅█   and 2 more")
+    assert curve_line(metrics("loss")) == "loss 2 ▁▅█"
+    assert curve_line(metrics("a", "b", "c", "d", "e")).endswith("c 2 ▁▅█   and 2 more")
 
 
 def test_curves_are_polled_on_reports_and_at_end() -> None:

@@ -25,7 +25,7 @@ def kernel(susan: Path) -> Iterator[BlockingKernelClient]:
         yield client
 
 
-def told(client: BlockingKernelClient, code: str) -> str:
+def run_cell(client: BlockingKernelClient, code: str) -> str:
     """Run a cell and return its output or result."""
     found: list[str] = []
 
@@ -39,16 +39,16 @@ def told(client: BlockingKernelClient, code: str) -> str:
 
 def sent(client: BlockingKernelClient, cell: str) -> str:
     """Send a cell and return the ID of its job."""
-    told(client, cell)
-    return told(client, "print(_.id)").strip()
+    run_cell(client, cell)
+    return run_cell(client, "print(_.id)").strip()
 
 
 def test_sent_value_replaces_its_cells(
     kernel: BlockingKernelClient, pool: Served, susan: Path
 ) -> None:
-    told(kernel, "import benchpool, numpy as np")
-    told(kernel, "import pathlib\nx = np.arange(5.0); pathlib.Path('ran').write_text('again')")
-    told(kernel, "x[0] = 7\npair = {'of': x}")
+    run_cell(kernel, "import benchpool, numpy as np")
+    run_cell(kernel, "import pathlib\nx = np.arange(5.0); pathlib.Path('ran').write_text('again')")
+    run_cell(kernel, "x[0] = 7\npair = {'of': x}")
     (susan / "ran").unlink()
     id_ = sent(kernel, "%%train --send x --send pair\nprint('sum', x.sum(), pair['of'] is x)")
     with pool.client("susan") as client:
@@ -70,28 +70,28 @@ def test_sent_value_replaces_its_cells(
 def test_unsendable_value_is_named_before_sending(
     kernel: BlockingKernelClient, pool: Served
 ) -> None:
-    told(kernel, "import benchpool, threading")
-    told(kernel, "run = {'lock': threading.Lock()}")
-    said = told(kernel, "%%train --send run\nprint(run)")
-    assert said == (
+    run_cell(kernel, "import benchpool, threading")
+    run_cell(kernel, "run = {'lock': threading.Lock()}")
+    output = run_cell(kernel, "%%train --send run\nprint(run)")
+    assert output == (
         "Some values cannot be sent: run['lock'] is a lock. Leave them out, so that their cells "
         "run again in the job, or allow pickles.\n"
     )
-    said = told(kernel, "%%train --send gone\nprint(1)")
-    assert "gone is not defined in this session" in said
+    output = run_cell(kernel, "%%train --send gone\nprint(1)")
+    assert "gone is not defined in this session" in output
 
 
 def test_value_used_in_older_state_is_recomputed(
     kernel: BlockingKernelClient, pool: Served
 ) -> None:
-    told(kernel, "import benchpool")
-    told(kernel, "x = [1]")
-    told(kernel, "first = x[0]")
-    told(kernel, "x.append(2)\nx[0] = 9")
-    told(kernel, "job = None")
-    said = told(kernel, "%%train --send x\nprint('got', x, first)")
-    assert "the value of `x` is not sent" in said
-    id_ = told(kernel, "print(_.id)").strip()
+    run_cell(kernel, "import benchpool")
+    run_cell(kernel, "x = [1]")
+    run_cell(kernel, "first = x[0]")
+    run_cell(kernel, "x.append(2)\nx[0] = 9")
+    run_cell(kernel, "job = None")
+    output = run_cell(kernel, "%%train --send x\nprint('got', x, first)")
+    assert "the value of `x` is not sent" in output
+    id_ = run_cell(kernel, "print(_.id)").strip()
     with pool.client("susan") as client:
         client.wait(id_)
         assert "got [9, 2] 1" in client.log(id_).data.decode()
@@ -112,12 +112,12 @@ def test_value_used_in_older_state_is_recomputed(
 def test_value_changed_by_included_cell_is_recomputed(
     kernel: BlockingKernelClient, pool: Served, made: str, changed: str, uses: str, why: str
 ) -> None:
-    told(kernel, "import benchpool")
-    told(kernel, made)
-    told(kernel, changed)
-    said = told(kernel, f"%%train --send x\nprint('got', x, {uses})")
-    assert f"the value of `x` is not sent: an included cell {why}, so the" in said
-    id_ = told(kernel, "print(_.id)").strip()
+    run_cell(kernel, "import benchpool")
+    run_cell(kernel, made)
+    run_cell(kernel, changed)
+    output = run_cell(kernel, f"%%train --send x\nprint('got', x, {uses})")
+    assert f"the value of `x` is not sent: an included cell {why}, so the" in output
+    id_ = run_cell(kernel, "print(_.id)").strip()
     with pool.client("susan") as client:
         client.wait(id_)
         assert "got [1, 2] 2" in client.log(id_).data.decode()
@@ -126,7 +126,7 @@ def test_value_changed_by_included_cell_is_recomputed(
 def test_values_above_pool_limit_are_rejected_with_limit(
     kernel: BlockingKernelClient, pool: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(kernel, "import benchpool, numpy as np\nx = np.zeros((1 << 30) + 1, 'u1')")
-    said = told(kernel, "%%train --send x\nprint(x.size)")
-    assert said.startswith("The values sent with it have 1.0 GiB")
-    assert "budgets.values_gib" in said
+    run_cell(kernel, "import benchpool, numpy as np\nx = np.zeros((1 << 30) + 1, 'u1')")
+    output = run_cell(kernel, "%%train --send x\nprint(x.size)")
+    assert output.startswith("The values sent with it have 1.0 GiB")
+    assert "budgets.values_gib" in output

@@ -53,13 +53,13 @@ def test_invalid_serve_option_is_rejected_in_one_sentence(
     session: KernelSession, pool: Served
 ) -> None:
     session.run("import benchpool")
-    for line, said in (
+    for line, message in (
         ("--min 0", "%%serve: the following arguments are required: NAME. `%serve -"),
         ("chat --sweep lr=1", "%%serve: unrecognized arguments: --sweep"),
         ("Chat", "cannot be part of an address"),
         ("chat --access us", "Use owner, project, group:NAME or everyone."),
     ):
-        assert said in session.text(f"%%serve {line}\nprint(1)")
+        assert message in session.text(f"%%serve {line}\nprint(1)")
     with pool.client("susan") as client:
         assert client.services() == []
 

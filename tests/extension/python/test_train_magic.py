@@ -70,22 +70,22 @@ def test_import_registers_magic_and_refusals_are_sentences(
     assert session.text("%%train --gpus 2\nprint(nothing_here)") == (
         "Line 2: `nothing_here` is defined in no cell of this notebook.\n"
     )
-    said = session.text("%%train --gpu 2\nprint(1)")
-    assert said == (
+    output = session.text("%%train --gpu 2\nprint(1)")
+    assert output == (
         "%%train: unrecognized arguments: --gpu 2. `%train --help` lists the options.\n"
     )
     assert session.text("%train --help").startswith("usage: %%train ")
     assert session.text("%%train --help\nprint(1)") == session.text("%train --help")
-    said = session.text("%train --gpus 1")
-    assert said.startswith("%train sends nothing. Write %%train in the first line of the cell")
-    said = session.text("%%train --name Bob's run\nprint(1)")
-    assert said.startswith('%%train: a quotation mark in "--name Bob\'s run" is not closed.')
-    assert said.count("\n") == 1
-    said = session.text("%%train\nimport msgspecc")
-    assert said.endswith("the Python of this job; did you mean `msgspec`?\n")
-    said = session.text("%%train --gpus 99\nprint(1)")
-    assert "99" in said
-    assert "Traceback" not in said
+    output = session.text("%train --gpus 1")
+    assert output.startswith("%train sends nothing. Write %%train in the first line of the cell")
+    output = session.text("%%train --name Bob's run\nprint(1)")
+    assert output.startswith('%%train: a quotation mark in "--name Bob\'s run" is not closed.')
+    assert output.count("\n") == 1
+    output = session.text("%%train\nimport msgspecc")
+    assert output.endswith("the Python of this job; did you mean `msgspec`?\n")
+    output = session.text("%%train --gpus 99\nprint(1)")
+    assert "99" in output
+    assert "Traceback" not in output
 
 
 def test_session_cells_keep_execution_order() -> None:

@@ -21,8 +21,8 @@ def sent(folder: Path, *cells: str) -> dict[str, object]:
     return own_modules.of_cells(made, folder)
 
 
-def names(told: dict[str, object], folder: Path) -> list[str]:
-    modules = told.get("modules", {})
+def names(entries: dict[str, object], folder: Path) -> list[str]:
+    modules = entries.get("modules", {})
     assert isinstance(modules, dict)
     return [Path(path).relative_to(folder.resolve()).as_posix() for path in modules]
 
@@ -49,26 +49,26 @@ def test_imported_modules_and_whole_packages_are_sent(tmp_path: Path) -> None:
         pkg__in__b="",
         pkg__in__plugins__in__by_name="",
     )
-    told = sent(tmp_path, "import json, helper", "def f():\n    from pkg.a import x")
-    assert names(told, tmp_path) == [
+    entries = sent(tmp_path, "import json, helper", "def f():\n    from pkg.a import x")
+    assert names(entries, tmp_path) == [
         *("deep.py", "helper.py", "perhaps.py"),
         *("pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/plugins/by_name.py"),
     ]
-    assert told == sent(tmp_path, "import json, helper", "def f():\n    from pkg.a import x")
+    assert entries == sent(tmp_path, "import json, helper", "def f():\n    from pkg.a import x")
 
 
 def test_folder_added_to_path_is_searched(tmp_path: Path) -> None:
     write(tmp_path, src__in__tool="import other", src__in__other="")
-    told = sent(tmp_path, "import sys\nsys.path.insert(0, 'src')\nimport tool")
-    assert names(told, tmp_path) == ["src/other.py", "src/tool.py"]
+    entries = sent(tmp_path, "import sys\nsys.path.insert(0, 'src')\nimport tool")
+    assert names(entries, tmp_path) == ["src/other.py", "src/tool.py"]
 
 
 def test_modules_above_limit_are_counted(tmp_path: Path) -> None:
     write(tmp_path, large="#" * (1 << 20) + "\n", **{f"p__in__m{n}": "" for n in range(MOST_FILES)})
     write(tmp_path, p__in____init__="")
-    told = sent(tmp_path, "import large, p")
-    assert len(names(told, tmp_path)) == MOST_FILES
-    assert told["modules_left"] == 2
+    entries = sent(tmp_path, "import large, p")
+    assert len(names(entries, tmp_path)) == MOST_FILES
+    assert entries["modules_left"] == 2
 
 
 def test_cells_without_own_modules_record_nothing(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_edit_during_run_changes_nothing(tmp_path: Path) -> None:
         "print(subprocess.check_output(command, text=True))",
         "import inspect\nprint('1 / 0' in inspect.getsource(helper))\nhelper.value()",
     )
-    told = sent(work, *cells)
+    entries = sent(work, *cells)
     work_is = f"from pathlib import Path\nwork = Path({str(work / 'helper.py')!r})"
-    job = NotebookJob(tmp_path, told)
+    job = NotebookJob(tmp_path, entries)
     status, log = job.run(work_is, *cells)
     assert status == 1
     assert "as it was sent as well True\n" in log

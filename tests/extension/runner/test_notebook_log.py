@@ -22,10 +22,10 @@ def job(tmp_path: Path) -> NotebookJob:
 
 def test_traceback_names_notebook_cells_and_lines(job: NotebookJob) -> None:
     define = "def f(x):\n    y = 1\n    return y / x"
-    told = (
+    catch = (
         "import traceback, warnings\ntry:\n    f(0)\nexcept Exception:\n    traceback.print_exc()"
     )
-    status, log = job.run("", define, told, "warnings.warn('old')", "1\nf(0)")
+    status, log = job.run("", define, catch, "warnings.warn('old')", "1\nf(0)")
     assert status == 1
     raised = log.partition("benchpool: cell 5 (4 of 4)")[2]
     assert "\ncell 5, line 2\n" in raised
@@ -69,15 +69,18 @@ def test_progress_names_cell_and_bar(job: NotebookJob) -> None:
     wait = "import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)"
     with job.running("x = 1", BARS + wait) as worker:
         read_until(worker, "cell 2 (2 of 2)")
-        said = until(
+        progress = until(
             lambda: json.loads((job.root / "progress.json").read_text()),
             "the progress has a bar",
-            holds=lambda said: ":" in said["text"],
+            holds=lambda progress: ":" in progress["text"],
         )
         (job.root / "work" / "go").touch()
         worker.communicate(timeout=60)
     # A bar that has just begun gives no fraction.
-    assert (said["fraction"], said["text"].partition("/")[0][:-1]) == (None, "cell 2, 2 of 2: ")
+    assert (progress["fraction"], progress["text"].partition("/")[0][:-1]) == (
+        None,
+        "cell 2, 2 of 2: ",
+    )
 
 
 def test_closed_socket_at_kernel_shutdown_is_not_logged(

@@ -56,16 +56,16 @@ def test_all_cells_run_in_folder_and_copy_is_executed(job: NotebookJob) -> None:
     book = nbformat.read(job.copy, as_version=4)
     assert book.cells[1].outputs[1].data["text/plain"] == "3"
     assert [each.get("execution_count") for each in book.cells] == [1, 2, None]
-    said = json.loads((job.root / "progress.json").read_text())
-    assert (said["fraction"], said["text"]) == (None, "all cells ran")
+    progress = json.loads((job.root / "progress.json").read_text())
+    assert (progress["fraction"], progress["text"]) == (None, "all cells ran")
 
 
 def test_refusal_is_logged_without_client_traceback(job: NotebookJob) -> None:
     status, log = job.run("import benchpool\nbenchpool.submit('x.py', gpus=-1)")
     assert status == 1
-    told = log.splitlines()
-    assert told[-1].startswith("benchpool: cell 1 failed: InvalidInput: ")
-    assert told[-2] == told[-1].removeprefix("benchpool: cell 1 failed: ")
+    lines = log.splitlines()
+    assert lines[-1].startswith("benchpool: cell 1 failed: InvalidInput: ")
+    assert lines[-2] == lines[-1].removeprefix("benchpool: cell 1 failed: ")
     assert "Traceback" not in log
     assert "site-packages" not in log
 
@@ -83,20 +83,22 @@ def test_error_ends_job_with_traceback_and_cell_number(job: NotebookJob) -> None
 
 
 @pytest.mark.parametrize(
-    ("cell", "status", "said"),
+    ("cell", "status", "message"),
     [
         ("done = %run broken.py", 1, "cell 1 failed: ValueError: broken inside"),
         ("%%time\nraise ValueError('in time')", 1, "cell 1 failed: ValueError: in time"),
         ("%run ends.py", 3, "cell 1 ended the notebook with exit code 3"),
     ],
 )
-def test_error_shown_by_magic_ends_job(job: NotebookJob, cell: str, status: int, said: str) -> None:
+def test_error_shown_by_magic_ends_job(
+    job: NotebookJob, cell: str, status: int, message: str
+) -> None:
     folder = job.root / "work"
     folder.mkdir()
     (folder / "broken.py").write_text("raise ValueError('broken inside')")
     (folder / "ends.py").write_text("raise SystemExit(3)")
     ended, log = job.run(cell, "print('went on')")
-    assert f"benchpool: {said}" in log
+    assert f"benchpool: {message}" in log
     assert ended == status
     assert "went on" not in log
     assert ("Traceback" in log) == (status == 1)
@@ -121,8 +123,8 @@ def test_stopped_and_resumed_run_matches_uninterrupted_run(
         log, _ = first.communicate(timeout=60)
     assert first.returncode == 75
     assert "ended the notebook with exit code 75" in log
-    said = job.texts(0).split()
-    stopped_at = int(said[-1])
+    words = job.texts(0).split()
+    stopped_at = int(words[-1])
     assert stopped_at >= 50
     assert not (job.root / "output" / "result").exists()
     with job.running(TRAIN, RESULT, attempt=2) as second:
@@ -343,8 +345,8 @@ def test_executed_copy_names_job_attempt_and_time(
         capture_output=True,
     )
     heading, prose, code = nbformat.read(tmp_path / "train-8254c329.ipynb", as_version=4).cells
-    said = "**Executed copy** of `lab/train.ipynb`: job `train` (`3fk2hq7a`), attempt 2, started "
-    assert (heading.cell_type, heading.source[: len(said)]) == ("markdown", said)
+    prefix = "**Executed copy** of `lab/train.ipynb`: job `train` (`3fk2hq7a`), attempt 2, started "
+    assert (heading.cell_type, heading.source[: len(prefix)]) == ("markdown", prefix)
     assert heading.source.endswith(" UTC.")
     assert prose.source == "# How we train"
     assert "hello" in code.outputs[0].text

@@ -93,8 +93,8 @@ Recording(sys.executable, folder, cells, {"m.py": "x = 1"}, output)._run()
 print(sorted(set(sys.modules) - before))
 """
     words = [sys.executable, "-c", program, str(repository), str(tmp_path)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True)
-    assert said.stdout == "[]\n"
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
     found = msgspec.json.decode((tmp_path / NAME).read_bytes(), type=RunEnvironment)
     assert found.commit is not None
     assert found.seeds != []

@@ -42,8 +42,8 @@ def lines(bars: ShownBars, messages: list[Message], now: float) -> list[str]:
 def test_widget_bar_is_logged_when_it_moves() -> None:
     bars = ShownBars()
     assert lines(bars, box("epochs", 4), 0.0) == []
-    said = lines(bars, at("epochs", 1, 4), 1.0)
-    assert said == ["\repochs:  25%|##5       | 1/4 [00:01<00:01, 9.0it/s]"]
+    printed = lines(bars, at("epochs", 1, 4), 1.0)
+    assert printed == ["\repochs:  25%|##5       | 1/4 [00:01<00:01, 9.0it/s]"]
 
 
 def test_widget_bars_are_rate_limited_and_logged_at_end() -> None:

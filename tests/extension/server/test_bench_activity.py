@@ -32,7 +32,7 @@ def nothing_left(server: NotebookServer) -> Any:
         server.page.delete(f"api/terminals/{terminal['name']}")
 
 
-async def heard_kernel(server: NotebookServer) -> str:
+async def tracked_kernel(server: NotebookServer) -> str:
     """Start a kernel, run cells until the server has counted one, and return the kernel's ID.
 
     The server subscribes to the kernel on its own connection. It misses messages sent before that
@@ -45,7 +45,7 @@ async def heard_kernel(server: NotebookServer) -> str:
 
 
 async def test_running_cell_is_tracked_without_browser(server: NotebookServer) -> None:
-    kernel = await heard_kernel(server)
+    kernel = await tracked_kernel(server)
     await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
     until(lambda: facts(server)["busy_kernels"] == 1, "the running cell is seen")
     server.page.post(f"api/kernels/{kernel}/interrupt")
@@ -59,7 +59,7 @@ async def test_running_cell_is_tracked_without_browser(server: NotebookServer) -
 
 
 async def test_widget_reply_does_not_hide_running_cell(server: NotebookServer) -> None:
-    kernel = await heard_kernel(server)
+    kernel = await tracked_kernel(server)
     # The reply to another request arrives while the cell runs. It is not the end of the cell.
     beside = """\
 import time

@@ -17,16 +17,16 @@ def test_gpu_chosen_by_cell_is_warned_with_code_position(server: NotebookServer)
     asked = body("notebook", "fixed.ipynb", cells=None)
     answer = prepared(server.page, asked, lambda it: it["preview"])
     first, second = (cell["id"] for cell in answer["cells"])
-    said = answer["problems"]
-    assert [(each["level"], each["cell"], each["line"]) for each in said] == [
+    problems = answer["problems"]
+    assert [(each["level"], each["cell"], each["line"]) for each in problems] == [
         ("warning", first, 2),
         ("warning", second, 1),
     ]
-    assert said[0]["text"].startswith("sets CUDA_VISIBLE_DEVICES to `1`, which overrides")
-    assert said[1]["text"].startswith("uses GPU 1, and the job is sent with 1 GPU:")
+    assert problems[0]["text"].startswith("sets CUDA_VISIBLE_DEVICES to `1`, which overrides")
+    assert problems[1]["text"].startswith("uses GPU 1, and the job is sent with 1 GPU:")
     asked = body("notebook", "fixed.ipynb", cells=None, gpus=2)
-    said = prepared(server.page, asked, lambda it: it["preview"])["problems"]
-    assert [each["cell"] for each in said] == [first]
+    problems = prepared(server.page, asked, lambda it: it["preview"])["problems"]
+    assert [each["cell"] for each in problems] == [first]
     assert server.page.post("benchpool/send", json={**asked, "key": new_key()}).status_code == 201
 
 

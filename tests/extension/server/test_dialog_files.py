@@ -24,14 +24,14 @@ def test_excluded_files_of_script_are_listed(server: NotebookServer) -> None:
     (folder / "tab\tname.txt").write_text("x")
     (folder / "v\N{NO-BREAK SPACE}13.png").write_text("x")
     asked = body("script", "scripts/go.py", kernel_name=None)
-    said = prepared(server.page, asked, lambda it: it["preview"] and it["files"])
-    assert said["files"]["count"] == 2
-    assert said["files"]["left_out"] == [
+    answer = prepared(server.page, asked, lambda it: it["preview"] and it["files"])
+    assert answer["files"]["count"] == 2
+    assert answer["files"]["left_out"] == [
         {"path": "tab\\tname.txt", "why": "a name with a control character"}
     ]
-    told = [each["text"] for each in said["problems"] if each["level"] == "info"]
-    assert told == [f"{each}." for each in snapshot.survey(folder).sentences()]
-    assert told[0].endswith("left out: 1 × a name with a control character.")
+    texts = [each["text"] for each in answer["problems"] if each["level"] == "info"]
+    assert texts == [f"{each}." for each in snapshot.survey(folder).sentences()]
+    assert texts[0].endswith("left out: 1 × a name with a control character.")
 
 
 def test_excluded_files_of_cells_are_reported_for_copied_folder(

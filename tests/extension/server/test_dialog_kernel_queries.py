@@ -22,10 +22,10 @@ async def test_dialog_reads_kernel_names_without_running_cells(
 ) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "x = [20]; other = x; import os")
-    said = prepared(server.page, body(kernel_id=kernel))["kernel"]
-    assert (said["asked"], said["text"]) == (True, "")
-    assert said["names"].keys() == {"os", "x"}  # the names in the cells
-    assert (said["names"]["x"]["type"], said["names"]["x"]["length"]) == ("builtins.list", 1)
+    answer = prepared(server.page, body(kernel_id=kernel))["kernel"]
+    assert (answer["asked"], answer["text"]) == (True, "")
+    assert answer["names"].keys() == {"os", "x"}  # the names in the cells
+    assert (answer["names"]["x"]["type"], answer["names"]["x"]["length"]) == ("builtins.list", 1)
     counted = await live_kernels.run(server.page, kernel, "print(len(In), repr(_))")
     assert counted == "3 ''\n"
 
@@ -38,18 +38,18 @@ async def test_busy_kernel_is_not_queried(server: NotebookServer) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "import time; time.sleep(600)", until="busy")
     until(lambda: state_of(server, kernel) == "busy", "Jupyter knows that it is busy")
-    said = made(server.page.post("benchpool/prepare", json=body(kernel_id=kernel)))["kernel"]
+    answer = made(server.page.post("benchpool/prepare", json=body(kernel_id=kernel)))["kernel"]
     text = (
         "The kernel is busy and was not queried: the cells to include were found from the code "
         "alone."
     )
-    assert (said["asked"], said["text"], said["names"]) == (False, text, {})
+    assert (answer["asked"], answer["text"], answer["names"]) == (False, text, {})
     await asyncio.to_thread(server.page.delete, f"api/kernels/{kernel}")
 
 
 def test_dialog_reports_missing_kernel(server: NotebookServer) -> None:
-    said = made(server.page.post("benchpool/prepare", json=body(kernel_id="gone")))["kernel"]
-    assert said["text"].startswith("No kernel runs for this notebook:")
+    answer = made(server.page.post("benchpool/prepare", json=body(kernel_id="gone")))["kernel"]
+    assert answer["text"].startswith("No kernel runs for this notebook:")
     (server.root / "train.py").write_text("print(1)\n")
     script = made(server.page.post("benchpool/prepare", json=body("script", "train.py")))
     assert script["kernel"] is None
@@ -63,15 +63,15 @@ async def test_name_from_older_cell_text_is_reported_with_cell(
     await live_kernels.run(server.page, kernel, "x = 7")
     asked = body(kernel_id=kernel)
     asked["cells"][1]["runs"] = [{"number": 2, "at": 0.0, "seconds": 0.1, "failed": False}]
-    said = prepared(server.page, asked)
-    assert [(each["cell"], each["text"]) for each in said["problems"]] == [
+    answer = prepared(server.page, asked)
+    assert [(each["cell"], each["text"]) for each in answer["problems"]] == [
         (
             "cell-1",
             "`x` here is from an older version of cell 2; the job runs cell 2 in its current "
             "version.",
         )
     ]
-    assert said["cells"][1]["gives"] == [{"name": "x", "to": [4]}]
+    assert answer["cells"][1]["gives"] == [{"name": "x", "to": [4]}]
 
 
 def test_displayed_ticks_decide_sent_cells(server: NotebookServer, pool: Served) -> None:

@@ -35,12 +35,12 @@ async def test_value_of_slow_cell_is_chosen_and_sent(server: NotebookServer, poo
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "x = [20]")
     await live_kernels.run(server.page, kernel, "x.append('live')")
-    said = prepared(server.page, asked(kernel))
-    (offer,) = said["offers"]
+    answer = prepared(server.page, asked(kernel))
+    (offer,) = answer["offers"]
     assert (offer["names"], offer["chosen"]) == (["x"], True)
     assert offer["text"].startswith("recompute 14 min / send ")
-    assert [each["included"] for each in said["cells"]] == [False, True]
-    assert said["command"] == "%%train --gpus 1 --send x"
+    assert [each["included"] for each in answer["cells"]] == [False, True]
+    assert answer["command"] == "%%train --gpus 1 --send x"
     unticked = prepared(server.page, asked(kernel, send=[]))
     assert [each["included"] for each in unticked["cells"]] == [True, True]
     job = made(server.page.post("benchpool/send", json=asked(kernel, send=["x"], key=new_key())))
@@ -74,12 +74,12 @@ async def test_sent_value_is_priced_without_upload_until_replaced(
 async def test_unsendable_value_is_refused_by_name(server: NotebookServer) -> None:
     kernel = live_kernels.start(server.page)
     await live_kernels.run(server.page, kernel, "import threading; x = [threading.Lock()]")
-    said = prepared(
+    dialog = prepared(
         server.page, asked(kernel), lambda it: any(each["obstacle"] for each in it["offers"])
     )
-    (offer,) = said["offers"]
+    (offer,) = dialog["offers"]
     assert (offer["chosen"], offer["obstacle"]) == (False, "x[0] is a lock")
-    assert [each["included"] for each in said["cells"]] == [True, True]
+    assert [each["included"] for each in dialog["cells"]] == [True, True]
     answer = server.page.post("benchpool/send", json=asked(kernel, send=["x"], key=new_key()))
     assert "x[0] is a lock" in answer.json()["error"]["message"]
     gone = server.page.post("benchpool/send", json=asked("gone", send=["x"], key=new_key()))

@@ -18,17 +18,17 @@ def test_parameter_fields_are_offered_checked_and_sent(
     asked = body()
     asked["cells"][1] |= {"source": "x = 20  # how many", "tags": ["parameters"]}
     asked["cells"][3]["source"] = "y = 1\nprint('sum', x + y)"
-    said = made(server.page.post("benchpool/prepare", json=asked))
-    assert said["parameters"] == [
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert answer["parameters"] == [
         {"name": "x", "type": "int", "default": "20", "help": "how many", "cell": "cell-1",
          "tagged": True},
         {"name": "y", "type": "int", "default": "1", "help": "", "cell": "cell-3",
          "tagged": False},
     ]  # fmt: skip
     wrong = {**asked, "parameters": {"x": "many"}}
-    said = made(server.page.post("benchpool/prepare", json=wrong))
-    assert said["refusal"]["field"] == "parameters.x"
-    assert len(said["parameters"]) == 2, "the fields stay"
+    answer = made(server.page.post("benchpool/prepare", json=wrong))
+    assert answer["refusal"]["field"] == "parameters.x"
+    assert len(answer["parameters"]) == 2, "the fields stay"
     refused = server.page.post("benchpool/send", json={**wrong, "key": new_key()})
     assert (refused.status_code, refused.json()["error"]["field"]) == (422, "parameters.x")
     right = {**asked, "parameters": {"x": "30", "y": "2"}}

@@ -19,10 +19,10 @@ def test_cells_are_swept_over_parameters(server: NotebookServer, pool: Served) -
     asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
     asked["cells"][3]["source"] = "print('x is', x)"
     asked["sweep"] = {"values": {"x": "1, 2, 4"}, "at_once": 3, "trial_hours": 2.0}
-    said = prepared(server.page, asked, lambda it: it["sweep"])
-    assert said["sweep"]["trials"] == 3
-    assert [one["x"] for one in said["sweep"]["first"]] == [1, 2, 4]
-    assert said["command"] == "%%train --gpus 1 --sweep 'x=1, 2, 4' --at-once 3"
+    answer = prepared(server.page, asked, lambda it: it["sweep"])
+    assert answer["sweep"]["trials"] == 3
+    assert [one["x"] for one in answer["sweep"]["first"]] == [1, 2, 4]
+    assert answer["command"] == "%%train --gpus 1 --sweep 'x=1, 2, 4' --at-once 3"
     first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
     assert (first["trial"]["trial"], first["parameters"]) == (0, {"x": 1})
     with pool.client("susan") as client:
@@ -41,9 +41,9 @@ def test_cells_are_sent_as_array(server: NotebookServer, pool: Served) -> None:
     asked["cells"][1]["source"] = 'import os; x = int(os.environ["BENCHPOOL_ARRAY_TASK_ID"])'
     asked["cells"][3]["source"] = "print('task', x)"
     asked["sweep"] = {"array": "3,5%1", "trial_hours": 1.0}
-    said = prepared(server.page, asked, lambda it: it["sweep"])
-    assert said["sweep"]["text"] == "2 tasks, about 2.00 GPU-hours; 2 h if 1 runs at a time."
-    assert said["command"] == "%%train --gpus 1 --array 3,5%1"
+    answer = prepared(server.page, asked, lambda it: it["sweep"])
+    assert answer["sweep"]["text"] == "2 tasks, about 2.00 GPU-hours; 2 h if 1 runs at a time."
+    assert answer["command"] == "%%train --gpus 1 --array 3,5%1"
     first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
     assert (first["trial"]["trial"], first["trial"]["array"]) == (0, True)
     with pool.client("susan") as client:
@@ -83,9 +83,9 @@ def test_invalid_sweep_is_refused_with_field(
 ) -> None:
     asked = body()
     asked["cells"][1] |= {"source": "x = 20", "tags": ["parameters"]}
-    said = made(server.page.post("benchpool/prepare", json={**asked, "sweep": sweep}))
-    assert (said["refusal"]["field"], said["sweep"]) == (field, None)
-    assert words in said["refusal"]["message"]
+    answer = made(server.page.post("benchpool/prepare", json={**asked, "sweep": sweep}))
+    assert (answer["refusal"]["field"], answer["sweep"]) == (field, None)
+    assert words in answer["refusal"]["message"]
 
 
 def test_script_sweep_passes_values_as_arguments(
@@ -94,8 +94,8 @@ def test_script_sweep_passes_values_as_arguments(
     (server.root / "train.py").write_text("import sys; print(sys.argv[1:])")
     asked = {"kind": "script", "path": "train.py", "gpus": 1}
     asked["sweep"] = {"values": {"lr": "0.1"}, "metric": "loss", "goal": "minimize"}
-    said = made(server.page.post("benchpool/prepare", json=asked))
-    assert "--sweep lr=0.1 --minimize --metric loss train.py" in said["command"]
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert "--sweep lr=0.1 --minimize --metric loss train.py" in answer["command"]
     first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
     with pool.client("susan") as client:
         assert client.wait(first["id"]).state is State.SUCCEEDED

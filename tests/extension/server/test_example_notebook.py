@@ -54,8 +54,8 @@ def test_example_cells_run_and_selection_includes_needed_cells(tmp_path: Path) -
     assert taken == ["data", "model", "train"]
     ran = NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     ran.execute()
-    said = "".join(output["text"] for output in book["cells"][4]["outputs"])
-    assert float(said.rpartition(":")[2]) < 0.02, said
+    printed = "".join(output["text"] for output in book["cells"][4]["outputs"])
+    assert float(printed.rpartition(":")[2]) < 0.02, printed
 
 
 @pytest.mark.slow
@@ -64,4 +64,4 @@ def test_page_receives_example_path(server: NotebookServer) -> None:
     assert answer.status_code == 200, answer.text
     path = answer.json()["notebook"]
     assert json.loads((server.root / path).read_text())["nbformat"] == 4
-    assert server.stranger().post("benchpool/example", json={}).status_code == 403
+    assert server.anonymous().post("benchpool/example", json={}).status_code == 403

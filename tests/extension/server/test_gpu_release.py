@@ -24,7 +24,7 @@ SEEN = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'] or 'none')"
 @pytest.fixture
 def benches() -> Iterator[ScriptedBenches]:
     with scripted_benches() as running:
-        running.says = {"step": "asked"}  # each cell run is reported immediately
+        running.facts = {"step": "asked"}  # each cell run is reported immediately
         yield running
 
 
@@ -64,10 +64,10 @@ async def test_kernels_continue_without_gpu_and_note_is_written(
     assert "GPU-1" in await live_kernels.run(bench.page, kernel, f"x = 1; {SEEN}")
     waits, _ = await terminals.left_open(bench.page, "echo hel''lo", until="hello")
     benches.refusals = 1  # a process needs a moment to end
-    benches.says = {"step": "due", "command": "release"}
+    benches.facts = {"step": "due", "command": "release"}
     await live_kernels.run(bench.page, kernel, "0")
-    told = given_back(bench)
-    assert (told["kernels"], told["gpus"], told["asked"]) == (1, 1, False)
+    released = given_back(bench)
+    assert (released["kernels"], released["gpus"], released["asked"]) == (1, 1, False)
     assert benches.asked.count("released") == 2
 
     # The kernel continues without its variables. New kernels and terminals see no GPU.
@@ -82,8 +82,8 @@ async def test_kernels_continue_without_gpu_and_note_is_written(
     assert waits not in [one["name"] for one in bench.page.get("api/terminals").json()]
 
     assert (bench.root / NOTE).read_text() == "mine"
-    assert told["note"] == "benchpool-idle-bench-2.md"
-    note = (bench.root / told["note"]).read_text()
+    assert released["note"] == "benchpool-idle-bench-2.md"
+    note = (bench.root / released["note"]).read_text()
     assert "idle for 1 h" in note
     assert "its kernels were restarted without" in note
 
@@ -99,9 +99,9 @@ def test_cell_started_during_release_keeps_gpu(
         before.append(len(benches.reports) - 1)
         asyncio.run(works)
         until(lambda: now(bench)["busy_kernels"] == 1, "the cell runs")
-        benches.says = {"step": "cpu-phase"}
+        benches.facts = {"step": "cpu-phase"}
 
-    benches.says = {"step": "due", "command": "release"}
+    benches.facts = {"step": "due", "command": "release"}
     benches.meanwhile = meanwhile
     asyncio.run(live_kernels.run(bench.page, kernel, "0"))
     until(lambda: before and len(benches.reports) > before[0] + 1, "it is reported again")
@@ -142,7 +142,7 @@ def test_keep_request_succeeds_after_scheduler_returns(
 async def test_note_is_written_before_server_stop(
     bench: NotebookServer, benches: ScriptedBenches
 ) -> None:
-    benches.says = {"step": "due", "command": "note", "act": "stop"}
+    benches.facts = {"step": "due", "command": "note", "act": "stop"}
     await live_kernels.run(bench.page, live_kernels.start(bench.page), "0")
     until(lambda: any(one["noted"] for one in benches.reports), "it is noted")
     assert "was stopped" in (bench.root / NOTE).read_text()

@@ -46,17 +46,17 @@ def saved_with(server: NotebookServer, kernel: str) -> dict[str, Any]:
 def test_saved_kernel_runs_notebook_from_file_browser(
     server: NotebookServer,
 ) -> None:
-    said = made(server.page.post("benchpool/prepare", json=saved_with(server, "other")))
-    assert Path(said["interpreter"]).name == "python-of-other"
-    assert said["problems"] == []
+    answer = made(server.page.post("benchpool/prepare", json=saved_with(server, "other")))
+    assert Path(answer["interpreter"]).name == "python-of-other"
+    assert answer["problems"] == []
 
 
 def test_missing_kernel_is_reported_with_replacement(
     server: NotebookServer,
 ) -> None:
-    said = made(server.page.post("benchpool/prepare", json=saved_with(server, "torch-env")))
-    assert said["interpreter"] == sys.executable
-    (problem,) = said["problems"]
+    answer = made(server.page.post("benchpool/prepare", json=saved_with(server, "torch-env")))
+    assert answer["interpreter"] == sys.executable
+    (problem,) = answer["problems"]
     assert problem["level"] == "warning"
     assert problem["text"].startswith("The notebook's kernel torch-env is not on this server")
 
@@ -72,8 +72,8 @@ def test_variables_processors_memory_and_tags_are_sent(
         {"id": "b", "cell_type": "code", "source": cell, "selected": True, "tags": ["mine"]},
     ]
     asked["cells"][0]["attachments"] = {"x.png": {"image/png": "aGVsbG8="}}
-    said = made(server.page.post("benchpool/prepare", json=asked))
-    assert "--cpus 1.0 --memory 0.5 --env 'SEED=two words'" in said["command"]
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert "--cpus 1.0 --memory 0.5 --env 'SEED=two words'" in answer["command"]
     job = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
     with pool.client("susan") as client:
         assert client.wait(job["id"]).state == "succeeded"

@@ -78,9 +78,9 @@ def test_too_large_metadata_is_rejected_with_field(server: NotebookServer, verb:
         (page("notebook", metadata=large), "cells", "cell 1"),
     ):
         answer = server.page.post(f"benchpool/{verb}", json={**asked, "key": new_key()})
-        said = answer.json()["error"]
-        assert (answer.status_code, said["code"], said["field"]) == (413, "too-large", field)
-        assert f"Remove `plots` of {of} (1025 KiB)" in said["message"]
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["field"]) == (413, "too-large", field)
+        assert f"Remove `plots` of {of} (1025 KiB)" in error["message"]
     asked = {**page("cells"), "metadata": {"widgets": "x" * MOST_BYTES}}
     assert server.page.post("benchpool/prepare", json=asked).is_success
 

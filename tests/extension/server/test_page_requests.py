@@ -25,20 +25,20 @@ def test_dialog_shows_selection_and_expected_start(
     server: NotebookServer,
 ) -> None:
     write_notebook(server.root / "book.ipynb", *CELLS)
-    said = prepared(server.page, body(gpus=4), lambda it: it["preview"] and it["quota"])
-    assert [each["included"] for each in said["cells"]] == [True, True, False, True, False]
-    assert said["cells"][1]["why"] == "defines `x`"
-    assert said["problems"] == []
-    assert said["name"] == "book"
-    assert said["interpreter"] == sys.executable
-    assert said["working_dir"] == "."
-    assert said["output_dir"] == "benchpool-results/book-…"
-    assert said["command"] == "%%train --gpus 4"
-    assert said["preview"]["starts"] == "now"
-    assert (said["preview"]["within_quota"], said["preview"]["over_quota"]) == (2, 2)
-    assert said["refusal"] is None
-    assert said["quota"]["user"] == "susan"
-    assert said["checkpoint"] == {
+    answer = prepared(server.page, body(gpus=4), lambda it: it["preview"] and it["quota"])
+    assert [each["included"] for each in answer["cells"]] == [True, True, False, True, False]
+    assert answer["cells"][1]["why"] == "defines `x`"
+    assert answer["problems"] == []
+    assert answer["name"] == "book"
+    assert answer["interpreter"] == sys.executable
+    assert answer["working_dir"] == "."
+    assert answer["output_dir"] == "benchpool-results/book-…"
+    assert answer["command"] == "%%train --gpus 4"
+    assert answer["preview"]["starts"] == "now"
+    assert (answer["preview"]["within_quota"], answer["preview"]["over_quota"]) == (2, 2)
+    assert answer["refusal"] is None
+    assert answer["quota"]["user"] == "susan"
+    assert answer["checkpoint"] == {
         "found": False,
         "text": "no checkpoint found: starts from the beginning after a pause. A loop of this "
         "form, with all names that it changes, resumes where it stopped:",
@@ -53,22 +53,22 @@ def test_model_spread_and_tags_reach_job_and_command(
     (server.root / "train.py").write_text("print(1)\n")
     (model,) = {gpu["model"] for gpu in made(server.page.get("benchpool/api/v1/status"))["gpus"]}
     options = {"workers": 2, "gpu_models": [model], "spread": True, "tags": ["a"]}
-    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **options)))
-    assert said["command"] == (
+    answer = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **options)))
+    assert answer["command"] == (
         f"benchpool submit --gpus 1 --workers 2 --gpu-model {shlex.quote(model)} --spread "
         "--tag a train.py"
     )
-    assert said["refusal"] is None
+    assert answer["refusal"] is None
     other = {"gpu_models": ["no such model"]}
-    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **other)))
-    assert "no such model" in str(said["refusal"] or said["preview"])
+    answer = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **other)))
+    assert "no such model" in str(answer["refusal"] or answer["preview"])
 
 
 def test_cell_problem_is_reported_before_sending(server: NotebookServer) -> None:
     cells = body()["cells"]
     cells[3]["source"] = "print(1)\nprint(xx)"
-    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
-    assert said["problems"] == [
+    answer = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    assert answer["problems"] == [
         {
             "level": "error",
             "text": "`xx` is defined in no cell of this notebook.",
@@ -83,13 +83,13 @@ def test_cell_problem_is_reported_before_sending(server: NotebookServer) -> None
     )
 
 
-def told_of_imports(server: NotebookServer, request: dict[str, Any]) -> dict[str, Any]:
+def prepare_until_problem(server: NotebookServer, request: dict[str, Any]) -> dict[str, Any]:
     """Prepare until a problem is reported; each request waits at most 1.5 s for the imports."""
     for _ in range(40):
-        said = made(server.page.post("benchpool/prepare", json=request))
-        if said["problems"]:
+        answer = made(server.page.post("benchpool/prepare", json=request))
+        if answer["problems"]:
             break
-    return said
+    return answer
 
 
 def test_import_missing_in_kernel_is_reported_before_sending(
@@ -98,29 +98,29 @@ def test_import_missing_in_kernel_is_reported_before_sending(
     cells = body()["cells"]
     cells[3]["source"] = "x = 1\nimport msgspecc"
     wanted = f"there is no module `msgspecc` in {sys.executable}, the Python of this job; did you "
-    said = told_of_imports(server, body(cells=cells))
-    assert said["problems"] == [
+    answer = prepare_until_problem(server, body(cells=cells))
+    assert answer["problems"] == [
         {"level": "error", "text": f"{wanted}mean `msgspec`?", "cell": "cell-3", "line": 2}
     ]
     refused = server.page.post("benchpool/send", json=body(cells=cells, key=new_key()))
     assert refused.status_code == 422
     assert refused.json()["error"]["message"] == f"Cell 4, line 2: {wanted}mean `msgspec`?"
     (server.root / "lacks.py").write_text("import msgspecc\n")
-    said = told_of_imports(server, body("script", "lacks.py"))
-    assert [each["text"] for each in said["problems"]] == [
+    answer = prepare_until_problem(server, body("script", "lacks.py"))
+    assert [each["text"] for each in answer["problems"]] == [
         f"lacks.py, line 1: {wanted}mean `msgspec`?"
     ]
     cells[2]["source"] = "%%writefile msgspecc.py\nx = 1"
     cells[2]["selected"] = True
-    said = told_of_imports(server, body(cells=cells))
-    assert [each["level"] for each in said["problems"]] == ["warning"]
+    answer = prepare_until_problem(server, body(cells=cells))
+    assert [each["level"] for each in answer["problems"]] == ["warning"]
 
 
 def test_impossible_request_is_refused_with_numbers(server: NotebookServer) -> None:
-    said = made(server.page.post("benchpool/prepare", json=body(gpus=64)))
-    refusal = said["refusal"] or said["preview"]
+    answer = made(server.page.post("benchpool/prepare", json=body(gpus=64)))
+    refusal = answer["refusal"] or answer["preview"]
     assert "64" in json.dumps(refusal)
-    assert said["preview"] is None or said["preview"]["starts"] == "never"
+    assert answer["preview"] is None or answer["preview"]["starts"] == "never"
 
 
 def test_script_is_prepared_with_its_files(server: NotebookServer) -> None:
@@ -130,20 +130,20 @@ def test_script_is_prepared_with_its_files(server: NotebookServer) -> None:
     (folder / "lib.py").write_text("")
     (folder / ".env").write_text("PASSWORD=1")
     asked = body("script", "exp/train.py", args=["--lr", "1 2"], name="mine")
-    said = prepared(server.page, asked, lambda it: it["preview"] and it["files"])
-    assert said["files"]["count"] == 2
-    assert [each["path"] for each in said["files"]["left_out"]] == [".env"]
-    assert said["command"] == "benchpool submit --gpus 1 --name mine train.py --lr '1 2'"
-    assert said["refusal"] is None
-    assert said["preview"]["starts"] == "now"
-    assert said["checkpoint"]["text"].startswith("found: torch.save →")
+    answer = prepared(server.page, asked, lambda it: it["preview"] and it["files"])
+    assert answer["files"]["count"] == 2
+    assert [each["path"] for each in answer["files"]["left_out"]] == [".env"]
+    assert answer["command"] == "benchpool submit --gpus 1 --name mine train.py --lr '1 2'"
+    assert answer["refusal"] is None
+    assert answer["preview"]["starts"] == "now"
+    assert answer["checkpoint"]["text"].startswith("found: torch.save →")
 
 
 def test_dialog_works_without_pool(lonely: NotebookServer) -> None:
-    said = made(lonely.page.post("benchpool/prepare", json=body()))
-    assert said["cells"][1]["included"]
-    assert said["refusal"]["code"] == "not-reachable"
-    assert said["preview"] is None
+    dialog = made(lonely.page.post("benchpool/prepare", json=body()))
+    assert dialog["cells"][1]["included"]
+    assert dialog["refusal"]["code"] == "not-reachable"
+    assert dialog["preview"] is None
     answer = lonely.page.get("benchpool/api/v1/jobs")
     assert answer.status_code == 503
     assert "is not reachable" in answer.json()["error"]["message"]
@@ -180,8 +180,8 @@ def test_kept_values_are_offered_and_listed_with_reading_code(
 ) -> None:
     write_notebook(server.root / "left.ipynb", "net = {'w': 1}\nother = print")
     asked = body("notebook", "left.ipynb", cells=None)
-    said = made(server.page.post("benchpool/prepare", json=asked))
-    assert said["left"] == ["net", "other"]
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert answer["left"] == ["net", "other"]
     named = {**asked, "key": new_key(), "keep": ["net", "gone"]}
     job = made(server.page.post("benchpool/send", json=named))
     with pool.client("susan") as client:
@@ -257,9 +257,9 @@ def test_undeclared_body_is_rejected(server: NotebookServer, change: dict[str, A
 
 
 def test_missing_kernel_is_named(server: NotebookServer) -> None:
-    said = made(server.page.post("benchpool/prepare", json=body(kernel_name="ir")))
-    assert said["interpreter"] is None
-    assert said["problems"][0]["text"] == (
+    answer = made(server.page.post("benchpool/prepare", json=body(kernel_name="ir")))
+    assert answer["interpreter"] is None
+    assert answer["problems"][0]["text"] == (
         "This server has no kernel ir. Choose a Python kernel for the notebook."
     )
 

@@ -43,13 +43,13 @@ class Cell:
 
     socket: WebSocketClientConnection
     id: str
-    told: list[dict[str, Any]] = field(default_factory=list)
+    received: list[dict[str, Any]] = field(default_factory=list)
 
     def text(self) -> str:
-        return "".join(str(it["content"].get("text", "")) for it in self.told)
+        return "".join(str(it["content"].get("text", "")) for it in self.received)
 
     def kinds(self) -> list[str]:
-        return [it["msg_type"] for it in self.told]
+        return [it["msg_type"] for it in self.received]
 
     async def until(self, kind: str, *words: str) -> None:
         """Read until a message of this kind arrives and the words were shown."""
@@ -57,7 +57,7 @@ class Cell:
             while kind not in self.kinds() or any(word not in self.text() for word in words):
                 message = json.loads(await self.socket.read_message() or "{}")
                 if message.get("parent_header", {}).get("msg_id") == self.id:
-                    self.told.append(message)
+                    self.received.append(message)
 
 
 @asynccontextmanager
@@ -123,12 +123,14 @@ async def test_interrupted_waiting_cell_does_not_run(parked: ParkingStage) -> No
         answer = parked.server.page.post(f"api/kernels/{parked.kernel}/interrupt")
         assert answer.status_code == 204
         await cell.until("execute_reply")
-        (error,) = [it["content"] for it in cell.told if it["msg_type"] == "error"]
+        (error,) = [it["content"] for it in cell.received if it["msg_type"] == "error"]
         assert error["ename"] == "KeyboardInterrupt"
     parked.machine.others.clear()
     await parked.stands(None)
-    said = await live_kernels.run(parked.server.page, parked.kernel, "print('run_anyway' in dir())")
-    assert said == "False\n"
+    output = await live_kernels.run(
+        parked.server.page, parked.kernel, "print('run_anyway' in dir())"
+    )
+    assert output == "False\n"
 
 
 async def test_cells_of_page_keep_order(parked: ParkingStage) -> None:
@@ -163,7 +165,7 @@ class OpenPage:
     def __init__(self) -> None:
         self.went_on = asyncio.Event()
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         raise AssertionError(f"nothing is parked, yet the page says: {text}")
 
     def let_go(self) -> None:

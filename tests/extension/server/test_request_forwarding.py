@@ -56,8 +56,8 @@ def test_events_arrive_while_stream_is_open(server: NotebookServer, pool: Served
         lines = stream.iter_lines()
         asked = body("script", "quick.py", key=new_key())
         job = made(httpx_post(server, asked))["id"]
-        told = (json.loads(one[6:]) for one in lines if one.startswith("data: ") and job in one)
-        assert any(one["state"] == "succeeded" for one in told)
+        events = (json.loads(one[6:]) for one in lines if one.startswith("data: ") and job in one)
+        assert any(one["state"] == "succeeded" for one in events)
 
 
 def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
@@ -110,14 +110,16 @@ def test_unlisted_operation_returns_404(server: NotebookServer, method: str, pat
 def test_every_route_requires_login(server: NotebookServer) -> None:
     places = {"api/v1/(.+)": "api/v1/jobs", "prepare": "prepare", "send": "send"}
     asked = 0
-    with server.stranger() as stranger:
+    with server.anonymous() as anonymous:
         for pattern, handler in routes.routes("/"):
             name = pattern.removeprefix("/benchpool/")
             for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
                 if method.lower() not in vars(handler):
                     continue
                 path = f"benchpool/{places.get(name, name)}"
-                answer = stranger.request(method, path, content=b"{}" if method == "POST" else None)
+                answer = anonymous.request(
+                    method, path, content=b"{}" if method == "POST" else None
+                )
                 assert answer.status_code == 403, (method, path)
                 asked += 1
     assert asked == 10

@@ -52,19 +52,19 @@ def test_failed_cell_is_found_with_later_changes(server: NotebookServer) -> None
     assert job["state"] == State.FAILED
     assert job["reason"]["text"] == "book failed in cell 3 with KeyError: 'a' (line 3)."
     assert job["reason"]["numbers"] == {"exit_code": 1, "cell": 3, "line": 3}
-    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    answer = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
     failed = book.cells[2].id
-    assert (said["path"], said["send"]) == ("deep/book.ipynb", "cells")
-    assert (said["cell"], said["line"]) == (failed, 3)
-    assert failed in said["selected"]
-    assert [each["number"] for each in said["cells"]] == [2, 3], "the prose before it goes along"
-    assert said["difference"] == ""
+    assert (answer["path"], answer["send"]) == ("deep/book.ipynb", "cells")
+    assert (answer["cell"], answer["line"]) == (failed, 3)
+    assert failed in answer["selected"]
+    assert [each["number"] for each in answer["cells"]] == [2, 3], "the prose before it goes along"
+    assert answer["difference"] == ""
 
     book.cells[2].source = texts[1].replace("'a'", "'b'")
     book.cells.insert(0, nbformat.v4.new_code_cell("new = 1"))
     nbformat.write(book, path)
-    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
-    assert said["difference"] == (
+    answer = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert answer["difference"] == (
         "=== cell 4, which was cell 3\n"
         "@@ -1,3 +1,3 @@\n"
         " notes = {}\n"
@@ -73,8 +73,8 @@ def test_failed_cell_is_found_with_later_changes(server: NotebookServer) -> None
         "+print(notes['b'])\n"
     )
     path.unlink()
-    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
-    assert (said["path"], said["difference"]) == (None, None)
+    answer = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert (answer["path"], answer["difference"]) == (None, None)
 
 
 def test_script_is_found_by_failed_file(server: NotebookServer) -> None:
@@ -85,13 +85,13 @@ def test_script_is_found_by_failed_file(server: NotebookServer) -> None:
     asked = body("script", "exp/train.py", key=new_key())
     job = ended(server, made(server.page.post("benchpool/send", json=asked))["id"])
     assert job["reason"]["text"] == "train failed with ValueError: no data (part.py, line 2)."
-    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
-    assert (said["path"], said["origin"]) == ("exp/part.py", "exp/train.py")
-    assert (said["send"], said["line"]) == ("script", 2)
-    assert (said["text"], said["difference"]) == ("import part\npart.fit()\n", "")
+    answer = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert (answer["path"], answer["origin"]) == ("exp/part.py", "exp/train.py")
+    assert (answer["send"], answer["line"]) == ("script", 2)
+    assert (answer["text"], answer["difference"]) == ("import part\npart.fit()\n", "")
     (folder / "train.py").write_text("import part\npart.fit(1)\n")
-    said = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
-    assert said["difference"].splitlines()[-2:] == ["-part.fit()", "+part.fit(1)"]
+    answer = made(server.page.get("benchpool/sent", params={"job": job["id"]}))
+    assert answer["difference"].splitlines()[-2:] == ["-part.fit()", "+part.fit(1)"]
 
 
 def test_code_of_invisible_job_is_hidden(server: NotebookServer, pool: Served) -> None:

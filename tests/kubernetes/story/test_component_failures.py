@@ -128,7 +128,7 @@ def replace_proxy(site: Site, lose: Callable[[Object], object]) -> None:
     """Lose the proxy's process or pod, and wait until another is ready."""
     (former,) = parts.pods_of(site, "proxy")
     lose(former)
-    until(lambda: parts.is_anew(site, former), "the proxy is there anew")
+    until(lambda: parts.is_replaced(site, former), "the proxy is there anew")
 
 
 def test_restarted_proxy_gets_all_routes(site: Site) -> None:

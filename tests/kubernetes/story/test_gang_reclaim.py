@@ -136,9 +136,9 @@ def test_reclaimed_gang_ends_with_uninterrupted_result(
 
     # Both growing logs are in the panel; each worker has different GPUs.
     details = susan.open_row("train")
-    says(details, re.compile(r"worker 0 of 2 on GPU-[^,]+,GPU-"))
+    expect_text(details, re.compile(r"worker 0 of 2 on GPU-[^,]+,GPU-"))
     details.get_by_label("Worker").select_option("1")
-    says(details, re.compile(r"worker 1 of 2 on GPU-[^,]+,GPU-"))
+    expect_text(details, re.compile(r"worker 1 of 2 on GPU-[^,]+,GPU-"))
     susan.look("cluster-gang-over-both-nodes")
     details.get_by_label("Worker").select_option("0")
 
@@ -160,8 +160,8 @@ def test_reclaimed_gang_ends_with_uninterrupted_result(
     susan.expect_state("train", "queued")
     details = susan.open_row("train")
     expect(details.get_by_test_id("benchpool-reason")).to_contain_text(re.compile(r"\d"))
-    says(details.get_by_test_id("benchpool-preemptions"), "jemma")
-    says(details, "saved at step 200")
+    expect_text(details.get_by_test_id("benchpool-preemptions"), "jemma")
+    expect_text(details, "saved at step 200")
     susan.look("cluster-paused-for-jemma")
 
     # Her notebook was never touched: the same kernel still has her names.
@@ -174,8 +174,8 @@ def test_reclaimed_gang_ends_with_uninterrupted_result(
     details = susan.open_row("train")
     attempts = details.get_by_test_id("benchpool-attempts").locator("li")
     expect(attempts).to_have_count(2, timeout=PATIENCE_MS)
-    says(details, "resumed at step 200")
-    says(details, expected)
+    expect_text(details, "resumed at step 200")
+    expect_text(details, expected)
     susan.look("cluster-finished")
     joe.expect_state("use_two", "running")
 
@@ -190,8 +190,8 @@ def test_reclaimed_gang_ends_with_uninterrupted_result(
     # The same facts from the API server.
     done = site.wait_job(train, "succeeded")["status"]
     assert [one for one in jobs.course(train, state_of) if one] == COURSE
-    told = jobs.wait(lambda one: bool(wish_of(one)), "the notice")
-    assert (wish_of(told)["kind"], wish_of(told)["graceSeconds"]) == ("preempt", 20)
+    job = jobs.wait(lambda one: bool(stop_request(one)), "the notice")
+    assert (stop_request(job)["kind"], stop_request(job)["graceSeconds"]) == ("preempt", 20)
     (preemption,) = done["preemptions"]
     assert "jemma" in preemption["for"]
     assert preemption["gpus"] == 4
@@ -202,12 +202,12 @@ def test_reclaimed_gang_ends_with_uninterrupted_result(
     assert lives(site.notebook("susan")) == bench
 
 
-def says(place: Locator, words: str | re.Pattern[str]) -> None:
+def expect_text(place: Locator, words: str | re.Pattern[str]) -> None:
     """Wait until an element shows some words; logs come from another machine."""
     expect(place).to_contain_text(words, timeout=PATIENCE_MS)
 
 
-def wish_of(job: Object) -> dict[str, Any]:
+def stop_request(job: Object) -> dict[str, Any]:
     """Return the stop request of a job's workers, or an empty dictionary."""
     return dict(job.get("status", {}).get("wish") or {})
 

@@ -72,9 +72,9 @@ def test_lost_volumes_are_restored_by_printed_commands(site: Site, tmp_path: Pat
     # Copies, created as `benchpool backup` describes.
     with pytest.raises(Refused) as refused:
         admin.backup()
-    said = str(refused.value)
-    copying = printed(said, "kubectl [^`]* create job ")
-    assert len(copying) == 2, said
+    message = str(refused.value)
+    copying = printed(message, "kubectl [^`]* create job ")
+    assert len(copying) == 2, message
     made = re.findall(r"job.batch/(\S+) created", typed(site, tmp_path, *copying))
     waiting = f"kubectl -n {site.namespace} wait --for=condition=complete --timeout=180s"
     typed(site, tmp_path, " ".join([waiting, *(f"job/{it}" for it in made)]))
@@ -87,14 +87,14 @@ def test_lost_volumes_are_restored_by_printed_commands(site: Site, tmp_path: Pat
     assert lost.returncode == 0, lost.stderr
 
     # The restore, as printed by the release's notes.
-    (telling,) = printed(said, "helm ")
-    notes = typed(site, tmp_path, telling)
-    _, _, putting = notes.partition("Put the newest copies back")
+    (notes_command,) = printed(message, "helm ")
+    notes = typed(site, tmp_path, notes_command)
+    _, _, putting = notes.partition("Restore the newest copies")
     commands = re.findall(r"^  (now=.*|kubectl .*)$", putting.partition("\n\n")[0], re.MULTILINE)
-    told = typed(site, tmp_path, *commands)
-    assert "jupyterhub.sqlite was restored" in told
-    assert "Restored to /volume: 1 uploaded file" in told
-    assert "do not match the trail" not in told
+    output = typed(site, tmp_path, *commands)
+    assert "jupyterhub.sqlite was restored" in output
+    assert "Restored to /volume: 1 uploaded file" in output
+    assert "do not match the trail" not in output
     parts.wait_whole(site, "hub")
     parts.wait_whole(site, "scheduler", 2)
     site.wait_ready()

@@ -65,7 +65,7 @@ def reached(site: Site, job: str, stage: str) -> Job:
     return client.job(job).job
 
 
-def told(site: Site, job: str) -> tuple[str, str]:
+def pause_texts(site: Site, job: str) -> tuple[str, str]:
     """Return a terminal's text for one job: in its details, and in the list of jobs."""
     shown = typed(site, "susan", "show", job)
     listed = typed(site, "susan", "jobs")
@@ -94,7 +94,7 @@ def test_pause_phases_match_over_http_and_terminal(site: Site, long_grace: None)
     assert saving.text == "jemma needs 2 GPUs: saving"
     assert saving.until is not None
     assert (saving.until - saving.at).total_seconds() == pytest.approx(GRACE_S, abs=1)
-    pause, row = told(site, job)
+    pause, row = pause_texts(site, job)
     with_time = r"jemma needs 2 GPUs: saving, (\d+ s|\d+ min( \d+ s)?) left"
     assert re.fullmatch(with_time, pause), pause
     assert stands_in(row, saving.text), row
@@ -105,7 +105,7 @@ def test_pause_phases_match_over_http_and_terminal(site: Site, long_grace: None)
     assert saved is not None
     assert re.fullmatch(r"saved at step 467, (nothing|\d+ s) lost", saved.text), saved
     site.wait_job(hers, "running", 120)
-    pause, row = told(site, job)
+    pause, row = pause_texts(site, job)
     assert pause == saved.text
     assert stands_in(row, saved.text), row
 
@@ -114,7 +114,7 @@ def test_pause_phases_match_over_http_and_terminal(site: Site, long_grace: None)
     back = reached(site, job, "back")
     assert back.pause is not None
     assert (back.pause.text, back.state) == ("back: attempt 2", "running")
-    pause, row = told(site, job)
+    pause, row = pause_texts(site, job)
     assert pause == "back: attempt 2"
     assert stands_in(row, "back: attempt 2"), row
     (cost,) = back.preemptions

@@ -91,8 +91,8 @@ def test_notebook_has_no_api_server_rights(site: Site) -> None:
     assert site.space.exec("jupyter-susan", "sh", "-c", f"ls {folder} 2>&1 || true").endswith(
         "No such file or directory\n"
     )
-    said = site.space.exec("jupyter-susan", "python3", "-c", ASK).split()
-    assert said in (["away"], ["refused", "401"], ["refused", "403"])
+    answer = site.space.exec("jupyter-susan", "python3", "-c", ASK).split()
+    assert answer in (["away"], ["refused", "401"], ["refused", "403"])
 
 
 def test_namespace_editor_cannot_bypass_scheduler(site: Site, susan: Caller) -> None:

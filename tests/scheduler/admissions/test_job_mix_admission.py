@@ -74,9 +74,9 @@ def test_makespan_in_real_time_is_wall_time() -> None:
 
 def test_json_has_exact_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MIXES, "small", SMALL)
-    said: list[str] = []
-    assert report.run("small", "virtual", "eager", json=True, echo=said.append) == 0
-    (row,) = map(json.loads, said)
+    lines: list[str] = []
+    assert report.run("small", "virtual", "eager", json=True, echo=lines.append) == 0
+    (row,) = map(json.loads, lines)
     assert list(row) == KEYS
     assert row["kueue"]["per_s"] == 1
 

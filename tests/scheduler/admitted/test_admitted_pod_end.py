@@ -48,9 +48,9 @@ def test_deleted_pod_is_lost_or_stopped_by_notice() -> None:
     lost = end(RUNNING, gone=True)
     assert lost is not None
     assert (lost.by, lost.text) == (EndedBy.LOST, "its pod was deleted")
-    told = end(RUNNING, gone=True, asked=True)
-    assert told is not None
-    assert told.by is EndedBy.NOTICE
+    ended = end(RUNNING, gone=True, asked=True)
+    assert ended is not None
+    assert ended.by is EndedBy.NOTICE
 
 
 def test_unschedulable_pod_is_released_only_with_owner() -> None:

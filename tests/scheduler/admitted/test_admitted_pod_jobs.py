@@ -88,8 +88,8 @@ async def test_impossible_request_is_reported_on_pod(
 ) -> None:
     runtime.admits.put(workload(gpus=5))
     async with asyncio.timeout(PATIENCE_S):
-        said = await runtime.admits.until_said(DONE, "not accepted")
-    assert "5 GPUs" in said
+        message = await runtime.admits.until_reason(DONE, "not accepted")
+    assert "5 GPUs" in message
     assert pool.ledger.job(DONE) is None
 
 
@@ -98,8 +98,8 @@ async def test_unknown_project_is_reported_on_pod(
 ) -> None:
     runtime.admits.put(workload(project="nobodys"))
     async with asyncio.timeout(PATIENCE_S):
-        said = await runtime.admits.until_said(DONE, "not accepted")
-    assert "There is no project 'nobodys'" in said
+        message = await runtime.admits.until_reason(DONE, "not accepted")
+    assert "There is no project 'nobodys'" in message
 
 
 async def test_gpu_resource_without_node_is_rejected(
@@ -107,7 +107,7 @@ async def test_gpu_resource_without_node_is_rejected(
 ) -> None:
     runtime.admits.put(workload(resource="nvidia.com/mig-1g.10gb"))
     async with asyncio.timeout(PATIENCE_S):
-        await runtime.admits.until_said(DONE, "nvidia.com/mig-1g.10gb, which no node")
+        await runtime.admits.until_reason(DONE, "nvidia.com/mig-1g.10gb, which no node")
 
 
 async def test_queued_job_ends_when_pods_are_gone(
@@ -151,8 +151,8 @@ async def test_cancelled_job_is_reported_on_pods(
     await waiting(pool, OTHER)
     await pool.jobs.act(SUSAN, OTHER, "cancel")
     async with asyncio.timeout(PATIENCE_S):
-        said = await runtime.admits.until_said(OTHER, "has ended")
-    assert said == "Job vvvvvvvv has ended (cancelled), so it gets no GPU; delete the pod."
+        message = await runtime.admits.until_reason(OTHER, "has ended")
+    assert message == "Job vvvvvvvv has ended (cancelled), so it gets no GPU; delete the pod."
 
 
 @pytest.mark.parametrize("caller", [SUSAN, HUB])

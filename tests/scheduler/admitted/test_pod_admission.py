@@ -72,14 +72,14 @@ class Desk:
     def __init__(self, *pods: AdmittedPod) -> None:
         self.written = Written()
         self.seen = Seen(*pods)
-        self.told: list[WorkerEvent] = []
+        self.events: list[WorkerEvent] = []
         self.queue = WorkQueue()
         self.pods = AdmittedPods(
             cast(Connection, self.written),
             SETTINGS,
             cast(Informers, self.seen),
             self.queue,
-            self.told.append,
+            self.events.append,
         )
         (self.job,) = (one.job for one in self.pods.admitted()) if pods else ("",)
 
@@ -114,28 +114,28 @@ async def test_group_is_admitted_when_all_pods_have_nodes() -> None:
 async def test_pod_on_forbidden_node_ends_as_not_taken() -> None:
     desk = Desk(pod("train", nodeSelector={"zone": "b"}))
     assert desk.started("a1").workers == {}
-    (told,) = desk.told
-    assert isinstance(told, WorkerEnded)
-    assert (told.by, told.exit_code) == (EndedBy.NOT_TAKEN, None)
-    assert told.text == "train may not run on a1 because of its own nodeSelector or node affinity"
+    (event,) = desk.events
+    assert isinstance(event, WorkerEnded)
+    assert (event.by, event.exit_code) == (EndedBy.NOT_TAKEN, None)
+    assert event.text == "train may not run on a1 because of its own nodeSelector or node affinity"
     assert len(desk.started("b1", attempt=2).to_open()) == 1
 
 
 async def test_pod_with_other_gpu_request_does_not_start() -> None:
     desk = Desk(pod("train", gpus=2))
     assert desk.started("a1").workers == {}
-    (told,) = desk.told
-    assert isinstance(told, WorkerEnded)
-    assert told.text == "train requests 2 GPUs, but its job 1"
+    (event,) = desk.events
+    assert isinstance(event, WorkerEnded)
+    assert event.text == "train requests 2 GPUs, but its job 1"
 
 
 async def test_job_without_pods_does_not_start() -> None:
     desk = Desk(pod("train"))
     desk.seen.put()
     assert desk.started("a1").workers == {}
-    (told,) = desk.told
-    assert isinstance(told, WorkerEnded)
-    assert told.text == "its pods no longer exist"
+    (event,) = desk.events
+    assert isinstance(event, WorkerEnded)
+    assert event.text == "its pods no longer exist"
 
 
 async def test_gated_pod_keeps_waiting_after_stop() -> None:
@@ -151,7 +151,7 @@ async def test_gated_pod_keeps_waiting_after_stop() -> None:
 async def test_wait_reason_is_written_once_per_pod() -> None:
     desk = Desk(of_two("w-0"), of_two("w-1"))
     for text in ("no GPU is free", "no GPU is free", "joe is before you"):
-        desk.pods.say(desk.job, text)
+        desk.pods.write_reason(desk.job, text)
     async with asyncio.timeout(PATIENCE_S):
         written = [await desk.written.patches.get() for _ in range(4)]
     last = dict(written)

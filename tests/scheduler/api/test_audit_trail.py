@@ -106,8 +106,8 @@ def test_refusal_is_audited_with_code_and_message(service: Served) -> None:
             susan.change(job.id, workers=4000)
         with pytest.raises(Forbidden):
             susan.audit()
-    stranger = direct.get(f"{service.url}/api/v1/jobs")
-    assert stranger.status_code == 401
+    refused = direct.get(f"{service.url}/api/v1/jobs")
+    assert refused.status_code == 401
     found = {one.action: one for one in records(service, outcome=AuditOutcome.REFUSED)}
     assert {name: one.actor for name, one in found.items()} == {
         "cancel": "joe",
@@ -120,9 +120,9 @@ def test_refusal_is_audited_with_code_and_message(service: Served) -> None:
 
 
 def test_refusal_flood_is_counted_in_summary(service: Served) -> None:
-    with direct.Client() as stranger:
+    with direct.Client() as anonymous:
         for _ in range(REFUSALS_A_MINUTE + 40):
-            assert stranger.get(f"{service.url}/api/v1/jobs").status_code == 401
+            assert anonymous.get(f"{service.url}/api/v1/jobs").status_code == 401
     singly = records(service, action="jobs")
     assert REFUSALS_A_MINUTE <= len(singly) <= 2 * REFUSALS_A_MINUTE  # a minute may end
 

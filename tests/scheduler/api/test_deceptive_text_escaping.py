@@ -99,15 +99,15 @@ def test_answers_contain_no_deceptive_characters(
     service: Served, written: Mapping[str, str]
 ) -> None:
     reads = [one for one in OPERATIONS if one.method == "GET" and not one.name.endswith("_stream")]
-    told = {
+    texts = {
         (who, one.name): text
         for who in ("root", "susan", "jemma", "joe")
         for one in reads
         for text in strings(ask(service, who, "GET", one.path.format(**written)))
         if "invoice" in text or not is_visible(text)
     }
-    assert {key: text for key, text in told.items() if not is_visible(text)} == {}
-    where = {name for _, name in told}
+    assert {key: text for key, text in texts.items() if not is_visible(text)} == {}
+    where = {name for _, name in texts}
     assert where >= {
         "access",
         "sweep",

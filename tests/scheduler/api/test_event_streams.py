@@ -120,8 +120,8 @@ def test_events_resume_after_disconnect_without_gap_or_repeat(service: Served) -
     for events in (everything, [*seen, *rest]):
         ids = [int(event.id) for event in events]
         assert ids == sorted(set(ids))
-    told = states([*seen, *rest])
-    assert {job: told.get(job) for job in jobs} == states(everything)
+    received = states([*seen, *rest])
+    assert {job: received.get(job) for job in jobs} == states(everything)
 
 
 def states(events: list[ServerEvent]) -> dict[str, State]:

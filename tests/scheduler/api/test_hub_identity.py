@@ -104,9 +104,9 @@ def test_token_without_service_scope_is_rejected(up: RunningWorkstation) -> None
     with up.scheduler_as(made.json()["token"]) as narrow:
         answer = narrow.get("status")
     assert answer.status_code == 403
-    told = answer.json()["error"]["message"]
-    assert told.startswith("The token of susan is not for benchpool. Create one with the scope ")
-    scope = told.partition("the scope ")[2].split()[0]
+    message = answer.json()["error"]["message"]
+    assert message.startswith("The token of susan is not for benchpool. Create one with the scope ")
+    scope = message.partition("the scope ")[2].split()[0]
     made = up.hub.post("/users/susan/tokens", json={"scopes": [scope]})
     with up.scheduler_as(made.json()["token"]) as wide:
         assert wide.get("status").status_code == 200
@@ -183,13 +183,13 @@ def test_configuration_reload_on_signal_is_atomic(
     up: RunningWorkstation,
 ) -> None:
     config, log = up.state.parent / "pool.yaml", up.state / "logs" / "hub.log"
-    for text, said, quota in (
+    for text, logged, quota in (
         (CONFIGURATION.replace("quota: 2", "qouta: 2"), "configuration unchanged", 2),
         (CONFIGURATION.replace("quota: 2", "quota: 1"), "in force, 1 change", 1),
     ):
         config.write_text(text)
         os.kill(up.scheduler_pid(), signal.SIGHUP)
-        wait_for_text(log, said)
+        wait_for_text(log, logged)
         with up.scheduler_as(up.token_of("susan")) as susan:
             (project,) = susan.get("quota").json()["projects"]
         assert project["quota"] == quota

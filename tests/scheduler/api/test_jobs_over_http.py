@@ -108,9 +108,9 @@ def test_rename_of_ended_job_notifies_watchers(service: Served) -> None:
         events = susan.events()
         assert next(events).kind == "open"
         assert susan.rename(job.id, "new").name == "new"
-        told = next(event.data for event in events if event.kind == "job")
-        assert isinstance(told, Job)
-        assert (told.name, told.state) == ("new", State.SUCCEEDED)
+        changed = next(event.data for event in events if event.kind == "job")
+        assert isinstance(changed, Job)
+        assert (changed.name, changed.state) == ("new", State.SUCCEEDED)
 
 
 def test_submission_can_be_read_back(service: Served) -> None:

@@ -36,7 +36,7 @@ def error_of(answer: httpx.Response) -> ErrorBody:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (b"0", "gpus is 0; it must be a whole number >= 1."),
         (b"-1", "gpus is -1; it must be a whole number >= 1."),
@@ -52,11 +52,11 @@ def error_of(answer: httpx.Response) -> ErrorBody:
     ],
 )
 def test_invalid_gpu_count_is_rejected_with_limit(
-    quiet_service: Served, value: bytes, said: str
+    quiet_service: Served, value: bytes, message: str
 ) -> None:
     answer = send(quiet_service, b'{%s, "gpus": %s}' % (ENTRY, value))
     error = error_of(answer)
-    assert (answer.status_code, error.field, error.message) == (422, "gpus", said)
+    assert (answer.status_code, error.field, error.message) == (422, "gpus", message)
 
 
 @pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"1e999", b"9" * 5000, b"0x10", b"01"])
@@ -115,9 +115,9 @@ def test_oversized_body_is_rejected_with_both_sizes(quiet_service: Served) -> No
 
 def test_unauthenticated_and_forbidden_have_different_status(quiet_service: Served) -> None:
     address = f"{quiet_service.url}/api/v1/metrics"
-    nobody = direct.get(address)
+    anonymous = direct.get(address)
     susan = direct.get(address, headers={"Authorization": "token susan"})
-    assert (nobody.status_code, susan.status_code) == (401, 403)
+    assert (anonymous.status_code, susan.status_code) == (401, 403)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "POST"])

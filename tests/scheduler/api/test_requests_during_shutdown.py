@@ -46,12 +46,12 @@ def stopped_while_the_disk_keeps_a_submission_waiting(state: Path) -> httpx.Resp
 def test_request_interrupted_by_shutdown_gets_retry_after(tmp_path: Path) -> None:
     with served(tmp_path):
         pass  # creates the database
-    said = stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)
-    assert said.status_code == 503
-    assert said.headers["Retry-After"] == "1"
-    told = said.json()["error"]
-    assert told["code"] == "unavailable"
-    assert told["message"] == "The scheduler is stopping. Try again in a few seconds."
+    answer = stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "1"
+    error = answer.json()["error"]
+    assert error["code"] == "unavailable"
+    assert error["message"] == "The scheduler is stopping. Try again in a few seconds."
 
 
 def test_retry_with_same_key_creates_one_job(tmp_path: Path) -> None:

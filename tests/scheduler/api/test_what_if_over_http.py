@@ -120,12 +120,12 @@ def test_unknown_key_suggests_nearest_key(service: Served) -> None:
 
 
 def test_service_answers_during_what_if(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    begun, resume = threading.Event(), threading.Event()
     compare = whatif.compare
 
     def held_up(*pools: object) -> whatif.Comparison:
         begun.set()
-        assert go_on.wait(120)
+        assert resume.wait(120)
         return compare(*pools)  # type: ignore[arg-type]
 
     monkeypatch.setattr(whatif, "compare", held_up)
@@ -140,7 +140,7 @@ def test_service_answers_during_what_if(service: Served, monkeypatch: pytest.Mon
             with pytest.raises(TooMany, match="only one runs at a time"):
                 root.whatif(WhatIfQuestion(more_gpus=1))
     finally:
-        go_on.set()
+        resume.set()
     assert asked.result(120).after.gpus == 5
 
 

@@ -23,7 +23,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.serving import served
 
 OURS = Proxies(listed("127.0.0.1"), listed("10.0.0.5"))
-NOBODY = Proxies(Peers(), Peers())
+NO_PROXIES = Proxies(Peers(), Peers())
 FORGED = {"X-Forwarded-For": "6.6.6.6", "X-Real-Ip": "6.6.6.6", "X-Forwarded-Proto": "https"}
 PREFIX = "/services/benchpool/"
 
@@ -32,25 +32,25 @@ def test_untrusted_address_is_not_audited(tmp_path: Path) -> None:
     transport = httpx.HTTPTransport(local_address="127.0.0.2")
     with (
         served(tmp_path / "state", proxies=OURS) as service,
-        httpx.Client(transport=transport) as stranger,
+        httpx.Client(transport=transport) as untrusted,
         httpx.Client(trust_env=False) as proxy,
         service.client("root") as root,
     ):
-        for client, told in (
-            (stranger, FORGED),
+        for client, forwarded in (
+            (untrusted, FORGED),
             (proxy, {"X-Forwarded-For": "6.6.6.6, 192.0.2.1, 10.0.0.5", "X-Real-Ip": "6.6.6.6"}),
         ):
             answer = client.post(
                 f"{service.url}/api/v1/jobs",
                 json={"entry": {"kind": "command", "argv": ["true"]}, "project": "vision"},
-                headers={"Authorization": "token susan", **told},
+                headers={"Authorization": "token susan", **forwarded},
             )
             assert answer.status_code == 201
         found = [one.address for one in root.audit(action="submit").records]
         assert found == ["192.0.2.1", "127.0.0.2"]
 
 
-class Say(RequestHandler):
+class OriginPage(RequestHandler):
     def get(self) -> None:
         self.finish(f"{self.request.protocol} {self.request.remote_ip}")
 
@@ -67,28 +67,28 @@ async def listening(front: serving.Front) -> AsyncIterator[str]:
 
 
 async def test_proxy_headers_hold_for_one_request() -> None:
-    front = serving.Front(Application([(".*", Say)]), RequestOrigins(lambda: OURS))
+    front = serving.Front(Application([(".*", OriginPage)]), RequestOrigins(lambda: OURS))
     async with listening(front) as url, httpx.AsyncClient(trust_env=False) as client:
-        told = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "wss"}
-        assert (await client.get(url, headers=told)).text == "https 192.0.2.1"
+        headers = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "wss"}
+        assert (await client.get(url, headers=headers)).text == "https 192.0.2.1"
         assert (await client.get(url)).text == "http 127.0.0.1"
 
 
 async def test_leader_trusts_only_signed_replica_headers() -> None:
-    replicas = RequestOrigins(lambda: NOBODY, secret=b"shared by all replicas of a release")
-    leader = serving.Front(Application([(".*", Say)]), replicas)
+    replicas = RequestOrigins(lambda: NO_PROXIES, secret=b"shared by all replicas of a release")
+    leader = serving.Front(Application([(".*", OriginPage)]), replicas)
     async with listening(leader) as url, standby.client() as between:
         rules = standby.rules(PREFIX, lambda: ("other", url), between, "", replicas)
         reached = serving.Front(Application(rules), RequestOrigins(lambda: OURS))
         async with listening(reached) as other, httpx.AsyncClient(trust_env=False) as client:
-            told = {"X-Forwarded-For": "6.6.6.6,192.0.2.1", "X-Forwarded-Proto": "https"}
-            assert (await client.get(f"{other}/a", headers=told)).text == "https 192.0.2.1"
+            headers = {"X-Forwarded-For": "6.6.6.6,192.0.2.1", "X-Forwarded-Proto": "https"}
+            assert (await client.get(f"{other}/a", headers=headers)).text == "https 192.0.2.1"
             forged = {**FORGED, HANDED_ON: "1"}
             assert (await client.get(f"{url}/a", headers=forged)).text == "http 127.0.0.1"
 
 
 def test_signature_holds_for_one_address() -> None:
-    origins = RequestOrigins(lambda: NOBODY, secret=b"shared by all replicas of a release")
+    origins = RequestOrigins(lambda: NO_PROXIES, secret=b"shared by all replicas of a release")
     signature = origins.signature(RequestSource("192.0.2.1", "http"))
     headers = HTTPHeaders({"X-Forwarded-Proto": "http", HANDED_ON: signature})
     for address, found in (("192.0.2.1", "192.0.2.1"), ("6.6.6.6", "10.0.0.9")):

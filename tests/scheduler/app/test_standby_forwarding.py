@@ -38,13 +38,13 @@ class Echo(RequestHandler):
 
 
 class Stream(RequestHandler):
-    go_on: asyncio.Event
+    resume: asyncio.Event
 
     async def get(self) -> None:
         self.set_header("Content-Type", "text/event-stream")
         self.write("first")
         await self.flush()
-        await self.go_on.wait()
+        await self.resume.wait()
         self.finish("second")
 
 
@@ -126,7 +126,7 @@ async def test_bodies_headers_and_answers_are_forwarded_unchanged(
 async def test_event_stream_is_forwarded_event_by_event(
     http: httpx.AsyncClient, between: httpx.AsyncClient
 ) -> None:
-    Stream.go_on = asyncio.Event()
+    Stream.resume = asyncio.Event()
     leading = HTTPServer(Application([(r"/.*", Stream)]))
     known: list[str] = []
     stands = serving.http_server(front(lambda: ("first", known[0]), between))
@@ -135,7 +135,7 @@ async def test_event_stream_is_forwarded_event_by_event(
         async with http.stream("GET", f"{url}{PREFIX}api/v1/events") as answer:
             arriving = answer.aiter_text()
             assert await anext(arriving) == "first"
-            Stream.go_on.set()
+            Stream.resume.set()
             assert await anext(arriving) == "second"
 
 

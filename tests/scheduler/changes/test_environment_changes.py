@@ -39,7 +39,7 @@ RUN = RunEnvironment(
 )
 
 
-def told(other: RunEnvironment) -> list[tuple[str, str, str | None, str | None]]:
+def changes_to(other: RunEnvironment) -> list[tuple[str, str, str | None, str | None]]:
     return [(it.area, it.name, it.before, it.after) for it in environment_changes(RUN, other)]
 
 
@@ -47,8 +47,8 @@ def test_identical_run_has_no_changes() -> None:
     packages = list(RUN.packages)
     random.Random(1).shuffle(packages)
     again = replace(RUN, job="b", attempt=3, packages=packages)
-    assert told(again) == []
-    assert told(replace(RUN, variables=["HOME", "SEED", "BENCHPOOL_ATTEMPT"])) == []
+    assert changes_to(again) == []
+    assert changes_to(replace(RUN, variables=["HOME", "SEED", "BENCHPOOL_ATTEMPT"])) == []
 
 
 def test_changed_area_shows_both_sides() -> None:
@@ -64,7 +64,7 @@ def test_changed_area_shows_both_sides() -> None:
         seeds=[RUN.seeds[0], Seed(2, "random.seed", "7")],
         variables=["HOME"],
     )
-    assert told(other) == [
+    assert changes_to(other) == [
         ("environment", "python", "CPython 3.11.7", "CPython 3.12.1"),
         ("environment", "driver", "550.54", None),
         ("environment", "image", None, "lab@sha256:1"),

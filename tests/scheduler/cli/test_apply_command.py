@@ -94,8 +94,8 @@ def test_changeable_fields_can_be_applied_again(
     job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
     paused(service, job["id"])
     more = f"{JOB}  suspend: true\n  priority: 80\n  workers: 2\n  timeLimitSeconds: 90\n"
-    said = benchpool("apply", "-f", write(more))
-    assert "now has priority 80 and 2 workers and time limit 1 min 30 s" in said.out
+    result = benchpool("apply", "-f", write(more))
+    assert "now has priority 80 and 2 workers and time limit 1 min 30 s" in result.out
     again = benchpool("apply", "--json", "-f", write(more)).json["jobs"][0]
     assert (again["id"], again["priority"], again["workers"]) == (job["id"], 80, 2)
     assert "is unchanged" in benchpool("apply", "-f", write(more)).out
@@ -130,20 +130,20 @@ def test_suspend_pauses_and_resumes_job(
 def test_invalid_file_is_rejected_without_changes(
     benchpool: Benchpool, write: Write, text: str, words: str
 ) -> None:
-    said = benchpool(
+    result = benchpool(
         "apply", "--json", "-f", write(text), by="root" if "defualt" in text else "susan"
     )
-    assert said.status in (2, 3)
-    assert words in said.json["error"]["message"]
+    assert result.status in (2, 3)
+    assert words in result.json["error"]["message"]
     assert benchpool("jobs", "--json").json == []
 
 
 def test_settings_as_objects_equal_settings_as_file(benchpool: Benchpool, write: Write) -> None:
     refused = benchpool("apply", "-f", write(SETTINGS))
     assert refused.status == 3
-    said = benchpool("apply", "--json", "-f", write(SETTINGS), by="root")
-    assert said.status == 0, said.err
-    changes = said.json["configuration"]["changes"]
+    result = benchpool("apply", "--json", "-f", write(SETTINGS), by="root")
+    assert result.status == 0, result.err
+    changes = result.json["configuration"]["changes"]
     assert "Project vision (susan): guaranteed quota 2 → 3." in changes
     assert "Policy: grace_s 1 → 7." in changes
     plain = """\

@@ -31,8 +31,8 @@ def test_administrator_reads_and_verifies_audit_trail(benchpool: Benchpool, tmp_
 
 def test_non_administrator_is_rejected(benchpool: Benchpool) -> None:
     for words in (("audit",), ("audit", "verify")):
-        said = benchpool(*words)
-        assert (said.status, "administrator" in said.err) == (3, True), said
+        result = benchpool(*words)
+        assert (result.status, "administrator" in result.err) == (3, True), result
 
 
 def test_events_show_actions_and_stop_requires_reason(

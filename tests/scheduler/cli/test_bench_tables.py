@@ -20,7 +20,7 @@ LEASE = "5kptllwlodlwyvsiwwy7w7s56u"
 AT = datetime(2026, 11, 25, 22, 49, tzinfo=UTC)
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
+def printed(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
     """Return the lines of the output, and all its words as one line."""
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -52,7 +52,7 @@ def test_idle_bench_is_listed_with_id_and_next_step(
         command=BenchCommand.NONE,
     )
     bench_views.benches(Screen(), [bench])
-    lines, words = said(capsys)
+    lines, words = printed(capsys)
     assert lines[0].split() == ["LEASE", "OWNER", "GPUS", "STATUS"]
     assert lines[1].split()[:4] == [LEASE, "susan", "(default)", "1"]
     assert words.startswith("idle for 50 s; its owner is ")
@@ -65,7 +65,7 @@ def test_parked_bench_is_listed_with_id_and_sentence(
     text = "Its GPU is lent, and its kernel waits in the machine's memory until it is restored."
     bench = ParkedBench(LEASE, "susan", "lab", ["GPU-1"], ParkStep.PARKED, AT, 3 * 2**30, text)
     bench_views.parked(Screen(), [bench])
-    lines, _ = said(capsys)
+    lines, _ = printed(capsys)
     assert lines[1].split()[:5] == [LEASE, "susan", "lab", "3.0", "GiB"]
     rest = " ".join(" ".join(line[lines[0].index("STATUS") :] for line in lines[1:]).split())
     assert rest == f"parked: {text}"

@@ -36,9 +36,9 @@ def test_notebook_runs_differ_in_changed_values(benchpool: Benchpool, folder: Pa
     assert {area for area, _ in changed} == {"seed", "data", "option", "variable", "file"}
     assert "-random.seed(1)" in found["code"]
     assert "+random.seed(2)" in found["code"]
-    said = benchpool("changes", first, second).out
-    assert "random.seed" in said
-    assert "+random.seed(2)" in said
+    output = benchpool("changes", first, second).out
+    assert "random.seed" in output
+    assert "+random.seed(2)" in output
     same = benchpool("changes", first, first).out
     assert "Options and environment are the same." in same
     assert "The code is the same." in same
@@ -49,9 +49,9 @@ def test_script_without_record_is_reported(benchpool: Benchpool, folder: Path) -
     ids = [
         benchpool("submit", "--json", "--wait", "train.py", word).json["id"] for word in ("a", "b")
     ]
-    said = benchpool("changes", *ids).out
-    assert "argument 1" in said
-    assert said.count("has no environment.json that can be read from here") == 2
+    output = benchpool("changes", *ids).out
+    assert "argument 1" in output
+    assert output.count("has no environment.json that can be read from here") == 2
 
 
 def test_rerun_has_equal_code_and_options_but_own_results(

@@ -47,15 +47,15 @@ def test_files_above_folder_are_warned_with_valid_advice(
     where: str,
 ) -> None:
     environ["VIRTUAL_ENV"] = sys.prefix  # its Python has a kernel
-    said = _run(capfdbinary, environ, repo / "notebooks", "submit", name)
-    lines = [line for line in said.splitlines() if "is not sent with" in line]
+    output = _run(capfdbinary, environ, repo / "notebooks", "submit", name)
+    lines = [line for line in output.splitlines() if "is not sent with" in line]
     assert [line.split(" is above")[0] for line in lines] == [
         f"{where}, line 2: `helper_fn` in `../common`",
         f"{where}, line 4: `../data/x.csv`",
     ]
     command = f"benchpool submit notebooks/{name}"
     assert all(f"run `{command}` in {repo}" in line for line in lines)
-    assert "install" not in said
+    assert "install" not in output
 
     file = repo / "notebooks" / name
     changed = file.read_text().replace("../common", "common").replace("../data", "data")
@@ -76,8 +76,8 @@ def test_shell_command_in_cell_is_warned_with_valid_advice(
     skipped = v4.new_code_cell("!cat ../data/y", metadata={"tags": ["skip-execution"]})
     cells = [skipped, v4.new_code_cell("x = 1\nlines = !cat ../data/x.csv\nprint('got', lines)")]
     file.write_text(writes(v4.new_notebook(cells=cells)))
-    said = _run(capfdbinary, environ, repo / "notebooks", "submit", "use.ipynb")
-    (line,) = [line for line in said.splitlines() if "is not sent with" in line]
+    output = _run(capfdbinary, environ, repo / "notebooks", "submit", "use.ipynb")
+    (line,) = [line for line in output.splitlines() if "is not sent with" in line]
     command = "benchpool submit notebooks/use.ipynb"
     assert line == (
         "cell 2, line 2: `../data/x.csv` is above the folder notebooks and is not sent with "
@@ -94,9 +94,9 @@ def test_gpu_selection_in_code_is_warned_with_line_number(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "fixed.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
-    said = benchpool("submit", "fixed.py")
-    assert said.status == 0
-    assert "fixed.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`, which overrides" in said.err
+    result = benchpool("submit", "fixed.py")
+    assert result.status == 0
+    assert "fixed.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`, which overrides" in result.err
 
 
 def _run(

@@ -58,6 +58,6 @@ def test_sixteen_tags_of_63_characters_are_accepted(service: Served) -> None:
 
 def test_training_job_object_carries_tags() -> None:
     spec = as_spec(JobSubmission(CommandEntry(["true"]), tags=("a", "b")), "susan", "n", "p")
-    said = msgspec.json.encode(spec)
-    assert msgspec.json.decode(said)["tags"] == ["a", "b"]
-    assert asked_in(msgspec.json.decode(said, type=TrainingJobSpec)) == JobSpec(tags=("a", "b"))
+    encoded = msgspec.json.encode(spec)
+    assert msgspec.json.decode(encoded)["tags"] == ["a", "b"]
+    assert asked_in(msgspec.json.decode(encoded, type=TrainingJobSpec)) == JobSpec(tags=("a", "b"))

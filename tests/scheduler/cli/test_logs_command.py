@@ -21,17 +21,17 @@ def test_logs_prints_exact_bytes(benchpool: Benchpool) -> None:
 
 def test_empty_log_is_reported_on_stderr(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--wait", "--", "true").json["id"]
-    said = benchpool("logs", id_)
-    assert (said.status, said.out) == (0, "")
-    assert said.err.strip() == (
+    result = benchpool("logs", id_)
+    assert (result.status, result.out) == (0, "")
+    assert result.err.strip() == (
         "The log is empty: nothing was written to it, or the job's files no longer exist."
     )
 
 
 def test_logs_follows_job_to_end(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--", "sh", "-c", "echo a; sleep 1; echo b").json["id"]
-    said = benchpool("logs", "-f", id_[:8])
-    assert (said.status, said.out) == (0, "a\nb\n")
+    result = benchpool("logs", "-f", id_[:8])
+    assert (result.status, result.out) == (0, "a\nb\n")
 
 
 def test_logs_since_time_skips_earlier_output(benchpool: Benchpool) -> None:

@@ -60,8 +60,8 @@ def test_curves_are_shown_as_table_picture_csv_and_json(
     points = list(csv.DictReader(benchpool("metrics", sent[0], "--csv").out.splitlines()))
     assert len(points) == 41
     assert (points[0]["name"], points[0]["attempt"], points[0]["step"]) == ("train/loss", "1", "1")
-    told = benchpool("metrics", sent[0], "--json").json
-    assert [it["goal"] for it in told["curves"]] == ["min", "max", None]
+    metrics = benchpool("metrics", sent[0], "--json").json
+    assert [it["goal"] for it in metrics["curves"]] == ["min", "max", None]
     nothing = benchpool("metrics", sent[0], "--name", "loss").out
     assert nothing.startswith(f"Job {sent[0][:8]} (train) has reported nothing named 'loss'")
     assert benchpool("metrics", sent[0], by="joe").status != 0
@@ -72,9 +72,9 @@ def test_note_is_shown_with_job_until_removed(benchpool: Benchpool, sent: list[s
     assert "Note" in benchpool("show", sent[0]).out
     under = f"{sent[0][:8]}: <b>warm-up</b> helps"
     assert under in benchpool("compare", *sent).out.splitlines()
-    told = benchpool("note", sent[0], "x" * 501)
-    assert told.status == 2
-    assert "500" in told.err
+    result = benchpool("note", sent[0], "x" * 501)
+    assert result.status == 2
+    assert "500" in result.err
     assert benchpool("note", "--json", sent[0]).json["note"] == ""
     assert "warm-up" not in benchpool("compare", *sent).out
 
@@ -174,8 +174,8 @@ def test_arguments_are_recognised_by_option_names() -> None:
 
 
 def test_large_curves_are_thinned_as_requested() -> None:
-    told = MetricReport(1, tuple(("loss", Reported(float(it), it, it)) for it in range(500)))
-    found: JobMetrics = answer("abcd", "train", remade([told]), MetricsQuery(points=50))
+    report = MetricReport(1, tuple(("loss", Reported(float(it), it, it)) for it in range(500)))
+    found: JobMetrics = answer("abcd", "train", remade([report]), MetricsQuery(points=50))
     (line,) = found.curves
     assert len(line.steps) <= 50
     assert line.max == MetricPoint(499, 499.0)

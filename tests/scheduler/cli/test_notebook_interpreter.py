@@ -94,10 +94,10 @@ def test_missing_kernel_is_reported_and_terminal_python_used(
 @pytest.mark.slow
 def test_python_option_is_rejected_where_unusable(benchpool: Benchpool, folder: Path) -> None:
     (folder / "a.py").write_text("import sys\nprint('by', sys.executable)")
-    said = benchpool("submit", "--python", "gone/python", "a.py")
-    assert said.err.startswith("benchpool: There is no program gone/python. Give --python")
-    said = benchpool("submit", "--python", "python3", "--", "make")
-    assert "Name the Python of a command in the command: `-- python3 ...`." in said.err
+    result = benchpool("submit", "--python", "gone/python", "a.py")
+    assert result.err.startswith("benchpool: There is no program gone/python. Give --python")
+    result = benchpool("submit", "--python", "python3", "--", "make")
+    assert "Name the Python of a command in the command: `-- python3 ...`." in result.err
     name = Path(sys.executable).name
     done = benchpool("submit", "--wait", "--python", name, "a.py")
     assert (done.status, f"by {sys.executable}" in done.out) == (0, True), done.err
@@ -136,7 +136,7 @@ def test_generic_kernel_uses_terminal_python(name: str | None, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "text"),
     [
         ({"argv": ["/gone/python", *LAUNCHES]}, "no Python (/gone/python)"),
         ({"argv": ["gone-python", *LAUNCHES]}, "no Python (gone-python)"),
@@ -150,13 +150,13 @@ def test_generic_kernel_uses_terminal_python(name: str | None, tmp_path: Path) -
     ],
 )
 def test_kernel_with_missing_python_is_reported(
-    spec: Mapping[str, object], said: str, tmp_path: Path
+    spec: Mapping[str, object], text: str, tmp_path: Path
 ) -> None:
     install(tmp_path, "odd", "", **spec)
     found = python_of("odd", "/usual", {"JUPYTER_PATH": str(tmp_path)})
     assert found.path == "/usual"
     assert found.why == (
-        f"has the kernel odd, which names {said} that exists here: it runs with /usual, the Python "
+        f"has the kernel odd, which names {text} that exists here: it runs with /usual, the Python "
         "of this terminal"
     )
 

@@ -36,10 +36,10 @@ def test_test_message_shows_reached_addresses(service: Served, benchpool: Benchp
     with receiving() as receiver:
         new = NotificationChange(add=NewAddress(receiver.url, "a secret that nobody reads"))
         service.do(service.pool.notifier.change(Caller("susan"), new))
-        said = benchpool("notifications", "test").out
-        assert "http://127.0.0.1/…" in said
-        assert "arrived" in said
-        assert "A start is reported after 30 min in the queue" in said
+        output = benchpool("notifications", "test").out
+        assert "http://127.0.0.1/…" in output
+        assert "arrived" in output
+        assert "A start is reported after 30 min in the queue" in output
         assert len(receiver.came) == 1
     assert "cannot be reached" in benchpool("notifications", "test").out
 
@@ -48,8 +48,8 @@ def test_site_without_notifications_is_reported(service: Served, benchpool: Benc
     file = service.pool.observed.settings.state / "notifications.yaml"
     file.write_text("kinds: []\n")
     assert benchpool("notifications", "reload").status == 3
-    said = benchpool("notifications", "reload", by="root")
-    assert "In force now. Users may add addresses of these kinds: none." in said.out
+    result = benchpool("notifications", "reload", by="root")
+    assert "In force now. Users may add addresses of these kinds: none." in result.out
     file.write_text("kinds: no\n")
     wrong = benchpool("notifications", "reload", by="root")
     assert (wrong.status, "line 1: kinds is invalid" in wrong.err) == (2, True)

@@ -29,8 +29,8 @@ def waiting(benchpool: Benchpool, service: Served) -> str:
 def behind(benchpool: Benchpool, service: Served, held: str) -> str:
     """Send a job that waits behind a job with ``held`` GPUs; return its ID after that decision."""
     benchpool("submit", "--gpus", held, "--name", LONG, "--", "sleep", "600")
-    said = benchpool("submit", "--gpus", "4", "--json", "--name", "waits", "--", "true")
-    id_: str = said.json["id"]
+    result = benchpool("submit", "--gpus", "4", "--json", "--name", "waits", "--", "true")
+    id_: str = result.json["id"]
     with service.client("susan") as susan:
         for _ in susan.events():
             reason = susan.why(id_).reason
@@ -43,12 +43,12 @@ def test_tables_fit_80_columns_without_colour_when_piped(
     benchpool: Benchpool, waiting: str
 ) -> None:
     for verb in (["jobs"], ["status"], ["quota"], ["show", waiting]):
-        said = benchpool(*verb)
-        assert said.status == 0
-        assert "\x1b" not in said.out
-        table = [line for line in said.out.splitlines() if "Reason" not in line]
+        result = benchpool(*verb)
+        assert result.status == 0
+        assert "\x1b" not in result.out
+        table = [line for line in result.out.splitlines() if "Reason" not in line]
         if verb != ["show", waiting]:
-            assert max(len(line) for line in table) <= 80, said.out
+            assert max(len(line) for line in table) <= 80, result.out
 
 
 def test_jobs_are_filtered_by_words_and_state(benchpool: Benchpool, waiting: str) -> None:
@@ -58,8 +58,8 @@ def test_jobs_are_filtered_by_words_and_state(benchpool: Benchpool, waiting: str
     assert found("--search", "WAITS susan") == [waiting]
     assert found("--search", waiting[:8], "--state", "queued") == [waiting]
     assert found("--search", "waits", "--state", "running") == []
-    said = benchpool("jobs", "--search", "nonesuch").out
-    assert said.startswith("No matching jobs. ")
+    output = benchpool("jobs", "--search", "nonesuch").out
+    assert output.startswith("No matching jobs. ")
 
 
 def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
@@ -69,12 +69,12 @@ def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
         for user in ("joe", "susan"):
             asked = LeaseRequest(user, "paper", "1", 1, groups={"small": 1})
             assert hub.wait_in_line(LineRequest(asked)).place is not None
-    said = benchpool("bench", "queue").out
-    assert [row.split()[:4] for row in said.splitlines()] == [
+    output = benchpool("bench", "queue").out
+    assert [row.split()[:4] for row in output.splitlines()] == [
         ["POSITION", "USER", "SERVER", "GPUS"],
         ["2", "susan", "paper", "1"],
     ]
-    assert "1 GPU is not free" in said
+    assert "1 GPU is not free" in output
     assert "2 servers wait for a bench: see `benchpool bench queue`" in benchpool("status").out
     (own,) = benchpool("bench", "queue", "--json").json
     assert (own["user"], own["place"]["position"]) == ("susan", 2)
@@ -85,8 +85,8 @@ def test_bench_queue_is_listed(benchpool: Benchpool, service: Served) -> None:
 def test_reclaim_asks_bench_owner(benchpool: Benchpool, service: Served) -> None:
     with service.client("hub") as hub:
         held = hub.reserve(LeaseRequest("zoe", "paper", "1", 1, groups={"large": 5}))
-    said = benchpool("bench", "reclaim", held.id, "--reason", "a course begins", by="root")
-    assert said.out == (
+    result = benchpool("bench", "reclaim", held.id, "--reason", "a course begins", by="root")
+    assert result.out == (
         "Asked zoe to release 1 GPU of server “paper”. zoe sees the request on the pool's page and "
         "in JupyterLab. Nothing was stopped.\n"
     )
@@ -122,15 +122,15 @@ def test_long_names_are_shortened_in_middle(benchpool: Benchpool, waiting: str) 
 
 
 def test_names_cannot_control_terminal(benchpool: Benchpool, service: Served) -> None:
-    said = benchpool("submit", "--json", "--name", "[bold]a", "--", "sh", "-c", "sleep 600")
+    result = benchpool("submit", "--json", "--name", "[bold]a", "--", "sh", "-c", "sleep 600")
     assert "[bold]a" in benchpool("jobs").out
     assert benchpool("submit", "--name", "a\x1b[2J", "--", "true").status == 2
-    benchpool("cancel", said.json["id"])
+    benchpool("cancel", result.json["id"])
 
 
 def test_why_shows_wait_reason(benchpool: Benchpool, waiting: str) -> None:
-    said = benchpool("why", waiting[:6])
-    assert "Waits for 4 GPUs" in said.out
+    result = benchpool("why", waiting[:6])
+    assert "Waits for 4 GPUs" in result.out
     as_json = benchpool("why", "--json", waiting).json
     assert " ".join(as_json) == "job reason estimated_start would_start_with deadline"
     assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]
@@ -158,9 +158,9 @@ def test_narrow_list_shows_full_failure_below(benchpool: Benchpool, folder: Path
     (folder / "boom.py").write_text("raise ValueError('a rate that nobody would take for one')")
     id_ = benchpool("submit", "--json", "--wait", "boom.py").json["id"]
     benchpool("submit", "--wait", "--", "true")
-    said = benchpool("jobs").out
+    output = benchpool("jobs").out
     text = "boom failed with ValueError: a rate that nobody would take for one (boom.py, line 1)."
-    assert said.splitlines()[-1] == f"{id_[:8]}  {text}"
+    assert output.splitlines()[-1] == f"{id_[:8]}  {text}"
     assert benchpool("show", id_).out.count(text) == 1
 
 
@@ -178,31 +178,31 @@ def test_show_has_job_and_attempts(benchpool: Benchpool) -> None:
 def test_missing_log_of_queued_job_is_reported_on_stderr(
     benchpool: Benchpool, waiting: str
 ) -> None:
-    said = benchpool("logs", waiting)
-    assert (said.out, said.err.strip()) == ("", "No log yet: the job has not started.")
+    result = benchpool("logs", waiting)
+    assert (result.out, result.err.strip()) == ("", "No log yet: the job has not started.")
 
 
 def test_several_jobs_are_paused_resumed_and_cancelled(benchpool: Benchpool, waiting: str) -> None:
     both = [job["id"] for job in benchpool("jobs", "--json").json]
-    said = benchpool("cancel", "--json", *both)
-    assert [job["id"] for job in said.json] == both
+    result = benchpool("cancel", "--json", *both)
+    assert [job["id"] for job in result.json] == both
     assert benchpool("pause", *both).status == 3
 
 
 def test_name_instead_of_id_is_not_found(benchpool: Benchpool) -> None:
     for verb in ("cancel", "show", "why"):
-        said = benchpool(verb, "my-fit")
-        assert "There is no job with the id 'my-fit' that you may see" in said.err
+        result = benchpool(verb, "my-fit")
+        assert "There is no job with the id 'my-fit' that you may see" in result.err
 
 
 def test_priority_and_workers_of_jobs_can_be_changed(benchpool: Benchpool, waiting: str) -> None:
-    said = benchpool("change", "--json", waiting, "--priority", "80", "--workers", "1")
-    assert [(job["priority"], job["workers"]) for job in said.json] == [(80, 1)]
+    result = benchpool("change", "--json", waiting, "--priority", "80", "--workers", "1")
+    assert [(job["priority"], job["workers"]) for job in result.json] == [(80, 1)]
     refused = benchpool("change", waiting, "--workers", "2")
     assert refused.status == 2
     assert "need 8 GPUs and can never run" in refused.err
-    said = benchpool("change", waiting).err
-    assert "priority, workers, GPUs, time limit, project or GPU models" in said
+    errors = benchpool("change", waiting).err
+    assert "priority, workers, GPUs, time limit, project or GPU models" in errors
 
 
 def test_advised_command_works_as_printed(benchpool: Benchpool, service: Served) -> None:
@@ -211,8 +211,8 @@ def test_advised_command_works_as_printed(benchpool: Benchpool, service: Served)
     assert command in benchpool("why", waiting).out
     assert command in benchpool("show", waiting).out
     refused = benchpool("change", waiting, "--project", "nowhere")
-    said = benchpool(*command.split()[1:], "--time-limit", "10m", "--json")
-    assert [(job["gpus"], job["time_limit_s"]) for job in said.json] == [(1, 600)]
+    result = benchpool(*command.split()[1:], "--time-limit", "10m", "--json")
+    assert [(job["gpus"], job["time_limit_s"]) for job in result.json] == [(1, 600)]
     assert "There is no project 'nowhere'" in refused.err
 
 
@@ -227,8 +227,8 @@ def test_job_can_be_renamed(benchpool: Benchpool, waiting: str) -> None:
 
 
 def test_action_continues_after_one_refusal(benchpool: Benchpool, waiting: str) -> None:
-    said = benchpool("cancel", "aaaaaaaa", waiting)
-    assert said.status == 2
+    result = benchpool("cancel", "aaaaaaaa", waiting)
+    assert result.status == 2
     assert benchpool("show", "--json", waiting).json["job"]["state"] == "cancelled"
 
 
@@ -253,9 +253,9 @@ def test_exit_status_depends_on_error_kind(
 ) -> None:
     (folder / "benchpool.yaml").write_text(CONFIGURATION)
     words = [str(folder / word) if word.endswith(".yaml") else word for word in words]
-    said = benchpool(*words, by=by)
-    assert said.status == status
-    assert bool(said.err) == (status != 0)
+    result = benchpool(*words, by=by)
+    assert result.status == status
+    assert bool(result.err) == (status != 0)
     if status:
         as_json = benchpool(*words, "--json", by=by)
         assert as_json.json["error"]["message"]
@@ -287,8 +287,8 @@ def test_unreadable_or_invalid_file_is_named(benchpool: Benchpool, folder: Path)
 
 
 def test_users_are_listed_with_quota_rule_and_projects(benchpool: Benchpool) -> None:
-    said = benchpool("people", by="root")
-    (susan,) = [line for line in said.out.splitlines() if line.startswith("susan")]
+    result = benchpool("people", by="root")
+    (susan,) = [line for line in result.out.splitlines() if line.startswith("susan")]
     assert susan.split() == ["susan", "0/1", "user", "susan", "never", "vision"]
     (jemma,) = [one for one in benchpool("people", "--json", by="root").json if one["leads"]]
     assert (jemma["name"], jemma["leads"], jemma["known"]) == ("jemma", ["vision"], True)
@@ -309,9 +309,9 @@ def test_node_is_drained_uncordoned_and_annotated(
 
 
 def test_replay_requires_history(benchpool: Benchpool) -> None:
-    said = benchpool("replay", "--history", "7", by="root")
-    assert said.status == 2
-    assert "No job ran and ended in the last 7 days" in said.err
+    result = benchpool("replay", "--history", "7", by="root")
+    assert result.status == 2
+    assert "No job ran and ended in the last 7 days" in result.err
 
 
 def test_single_values_are_set_shown_and_reverted(benchpool: Benchpool) -> None:
@@ -347,10 +347,10 @@ def test_missing_service_shows_how_to_start(folder: Path, tmp_path: Path) -> Non
 
 def test_every_verb_has_help_and_json(benchpool: Benchpool) -> None:
     for verb in cli.VERBS:
-        said = benchpool(*verb.path, "--help")
-        assert said.status == 0
-        assert verb.summary.split()[0] in said.out
-        assert "--json" in said.out
+        result = benchpool(*verb.path, "--help")
+        assert result.status == 0
+        assert verb.summary.split()[0] in result.out
+        assert "--json" in result.out
 
 
 def test_child_projects_are_listed_below_parent(benchpool: Benchpool) -> None:

@@ -121,7 +121,7 @@ def test_month_of_pool_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--month", "2026-13"), "month"),
         (("--month", "2999-01"), "in the future"),
@@ -130,6 +130,8 @@ def test_month_of_pool_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> No
         (("--month", "2026-01", "--from", "1h"), "not both"),
     ],
 )
-def test_invalid_range_is_rejected(benchpool: Benchpool, words: tuple[str, ...], said: str) -> None:
+def test_invalid_range_is_rejected(
+    benchpool: Benchpool, words: tuple[str, ...], message: str
+) -> None:
     refused = benchpool("report", *words, by="root")
-    assert (refused.status, said in refused.err) == (2, True), refused
+    assert (refused.status, message in refused.err) == (2, True), refused

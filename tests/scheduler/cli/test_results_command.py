@@ -58,15 +58,15 @@ def test_delivered_results_are_shown_with_folder(benchpool: Benchpool, folder: P
     (job,) = benchpool("jobs", "--all", "--json").json
     assert job["reason"] is None
     (home,) = (folder / "benchpool-results").iterdir()
-    said = benchpool("results", job["id"]).out
-    assert said == f"There is nothing to fetch: the results are in {home}.\n"
+    output = benchpool("results", job["id"]).out
+    assert output == f"There is nothing to fetch: the results are in {home}.\n"
 
 
 def test_job_without_results_shows_none(benchpool: Benchpool, folder: Path) -> None:
     benchpool("submit", "--wait", "--", "true")
     (job,) = benchpool("jobs", "--all", "--json").json
-    said = benchpool("results", job["id"]).out
-    assert said.startswith("There is nothing to fetch. The results go to ")
+    output = benchpool("results", job["id"]).out
+    assert output.startswith("There is nothing to fetch. The results go to ")
     running = benchpool("submit", "--json", "--", "sleep", "600").json
     assert benchpool("results", running["id"]).out.startswith("There are no results yet: ")
     benchpool("cancel", running["id"])

@@ -20,9 +20,9 @@ def test_schedule_is_created_shown_paused_resumed_and_removed(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "train.py").write_text("print(1)\n")
-    said = benchpool("submit", "--every", "night at 2", "--zone", "Europe/Berlin", "train.py")
-    assert said.status == 0, said.err
-    first, text, coming, more = said.out.splitlines()
+    result = benchpool("submit", "--every", "night at 2", "--zone", "Europe/Berlin", "train.py")
+    assert result.status == 0, result.err
+    first, text, coming, more = result.out.splitlines()
     id_ = first.split()[0]
     assert text == "Sends at night at 2 (Europe/Berlin), unless its last job has not ended."
     assert coming.count("02:00") == 5
@@ -45,16 +45,16 @@ def test_schedule_is_created_shown_paused_resumed_and_removed(
         (("--zone", "UTC"), "--zone needs --every WHEN."),
         (("--every", "night at 2", "--wait"), "--wait cannot be combined with --every."),
         (("--every", "night at 2", "--array", "0-3"), "--array cannot be combined with --every."),
-        (("--every", "now and then"), "is no time"),
+        (("--every", "now and then"), "is not a time"),
     ],
 )
 def test_invalid_schedule_is_rejected(
     benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
 ) -> None:
     (folder / "train.py").write_text("print(1)\n")
-    said = benchpool("submit", *words, "train.py")
-    assert (said.status, benchpool("schedules", "--json").json) == (2, [])
-    assert refusal in said.err
+    result = benchpool("submit", *words, "train.py")
+    assert (result.status, benchpool("schedules", "--json").json) == (2, [])
+    assert refusal in result.err
 
 
 def test_recent_runs_are_one_row_with_newest_at_right() -> None:

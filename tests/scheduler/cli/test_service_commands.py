@@ -37,12 +37,12 @@ def until_service(benchpool: Benchpool, name: str, state: str) -> Any:
 @pytest.mark.slow
 def test_service_is_started_changed_slept_and_removed(benchpool: Benchpool, folder: Path) -> None:
     (folder / "answer.py").write_text(SERVER)
-    said = benchpool("serve", "files", "--min", "0", "--idle", "10m", "answer.py", "{port}")
-    assert said.status == 0, said.err
-    assert said.out.splitlines()[0].startswith("files version 1, project ")
-    assert "Address: http://127.0.0.1:" in said.out
-    assert "/s/files/" in said.out
-    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in said.out
+    result = benchpool("serve", "files", "--min", "0", "--idle", "10m", "answer.py", "{port}")
+    assert result.status == 0, result.err
+    assert result.out.splitlines()[0].startswith("files version 1, project ")
+    assert "Address: http://127.0.0.1:" in result.out
+    assert "/s/files/" in result.out
+    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in result.out
     ready = until_service(benchpool, "files", "ready")
     (replica,) = ready["replicas"]
     assert replica["phase"] == "ready"
@@ -78,8 +78,8 @@ def test_service_is_started_changed_slept_and_removed(benchpool: Benchpool, fold
 def test_invalid_service_is_rejected(
     benchpool: Benchpool, folder: Path, words: tuple[str, ...], refusal: str
 ) -> None:
-    said = benchpool("serve", *words)
-    assert (said.status, refusal in said.err) == (2, True), said.err
+    result = benchpool("serve", *words)
+    assert (result.status, refusal in result.err) == (2, True), result.err
     assert benchpool("services", "--json").json == []
 
 
@@ -98,9 +98,9 @@ env: {GREETING: "1"}
 def test_service_file_equals_options(benchpool: Benchpool, folder: Path) -> None:
     (folder / "answer.py").write_text(SERVER)
     (folder / "service.yaml").write_text(FILE)
-    said = benchpool("serve", "-f", str(folder / "service.yaml"))
-    assert said.status == 0, said.err
-    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in said.out
+    result = benchpool("serve", "-f", str(folder / "service.yaml"))
+    assert result.status == 0, result.err
+    assert "0 to 1 replica, 1 GPU each; asleep after 10 min without requests" in result.out
     again = benchpool("serve", "-f", str(folder / "service.yaml"), "--json")
     assert (again.status, again.json["version"], again.json["access"]) == (0, 1, "everyone")
     words = ("--min", "0", "--idle", "10m", "--access", "everyone", "--env", "GREETING=1")
@@ -131,8 +131,8 @@ def test_error_in_service_file_has_position(
 ) -> None:
     (folder / "service.yaml").write_text(text)
     status = cli.run(("serve", "-f", str(folder / "service.yaml"), *words), {}, folder)
-    said = capfd.readouterr().err
-    assert (status, refusal in said) == (2, True), said
+    errors = capfd.readouterr().err
+    assert (status, refusal in errors) == (2, True), errors
 
 
 def test_service_file_schema_accepts_valid_files(folder: Path) -> None:
@@ -155,8 +155,8 @@ http.server.HTTPServer(address, http.server.SimpleHTTPRequestHandler).serve_fore
 @pytest.mark.slow
 def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder: Path) -> None:
     (folder / "demo.py").write_text(AS_GRADIO_DOES)
-    said = benchpool("serve", "demo", "--template", "gradio", "demo.py")
-    assert said.status == 0, said.err
+    result = benchpool("serve", "demo", "--template", "gradio", "demo.py")
+    assert result.status == 0, result.err
     ready = until_service(benchpool, "demo", "ready")
     assert (ready["min_replicas"], ready["readiness"]) == (0, "/")
     for words, refusal in (
@@ -165,8 +165,8 @@ def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder
         (("mlflow", "none.db"), "There is no file none.db here"),
         (("tensorboard", "nothing-of-this-name"), "nothing-of-this-name"),
     ):
-        said = benchpool("serve", "other", "--template", *words)
-        assert (said.status, refusal in said.err) == (2, True), said.err
+        result = benchpool("serve", "other", "--template", *words)
+        assert (result.status, refusal in result.err) == (2, True), result.err
     assert benchpool("remove-service", "demo").status == 0
     assert benchpool("services", "--json").json == []
 
@@ -174,7 +174,7 @@ def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_template_listens_on_loopback_at_replica_port(name: str) -> None:
     template = TEMPLATES[name]
-    said = [*filled(template, "shown", ["--more"]), *template.env.values()]
-    assert {"127.0.0.1", "{port}", "shown", "--more"} <= set(said)
-    assert not any("{what}" in word for word in said)
+    filled_words = [*filled(template, "shown", ["--more"]), *template.env.values()]
+    assert {"127.0.0.1", "{port}", "shown", "--more"} <= set(filled_words)
+    assert not any("{what}" in word for word in filled_words)
     assert template.readiness.startswith("/")

@@ -37,17 +37,17 @@ def train(folder: Path) -> Path:
 
 
 def test_script_runs_with_folder_files_and_arguments(benchpool: Benchpool, train: Path) -> None:
-    said = benchpool("submit", "--wait", "--gpus", "2", "train.py", "0", "--gpus", "7", "-m", "x")
-    assert said.status == 0
-    assert said.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
+    result = benchpool("submit", "--wait", "--gpus", "2", "train.py", "0", "--gpus", "7", "-m", "x")
+    assert result.status == 0
+    assert result.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
 
 
 def test_job_after_another_shows_dependency(benchpool: Benchpool, train: Path) -> None:
     first = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
     second = benchpool("submit", "--json", "--gpus", "1", "--", "sleep", "600").json
     ids = f"{first['id'][:8]},{second['id']}"
-    said = benchpool("submit", "--after", ids, "--name", "plot", "train.py")
-    assert "Waits for 2 of 2 jobs: job " in said.out
+    result = benchpool("submit", "--after", ids, "--name", "plot", "train.py")
+    assert "Waits for 2 of 2 jobs: job " in result.out
     (plot,) = [job for job in benchpool("jobs", "--json").json if job["name"] == "plot"]
     assert [it["job"] for it in plot["awaits"]] == [first["id"], second["id"]]
     assert "After" in benchpool("show", plot["id"]).out
@@ -73,8 +73,12 @@ def test_notebook_runs_all_cells_with_folder_files(
         "cells": cells,
     }
     (folder / "crash.ipynb").write_text(json.dumps(notebook))
-    said = benchpool("submit", "--wait", "--gpus", "1", "crash.ipynb")
-    assert (said.status, "helper here" in said.out, "answer 42" in said.out) == (0, True, True)
+    result = benchpool("submit", "--wait", "--gpus", "1", "crash.ipynb")
+    assert (result.status, "helper here" in result.out, "answer 42" in result.out) == (
+        0,
+        True,
+        True,
+    )
     (executed,) = (folder / "benchpool-results").glob("crash-*/*.ipynb")
     ran = json.loads(executed.read_text())["cells"]
     assert "markdown" in [cell["cell_type"] for cell in ran]
@@ -85,9 +89,9 @@ def test_notebook_runs_all_cells_with_folder_files(
 
 
 def test_wait_exits_with_status_of_job(benchpool: Benchpool, train: Path) -> None:
-    said = benchpool("submit", "--wait", "train.py", "41")
-    assert said.status == 41
-    assert said.err.splitlines()[-1] == "train ended with exit code 41.", "and says why"
+    result = benchpool("submit", "--wait", "train.py", "41")
+    assert result.status == 41
+    assert result.err.splitlines()[-1] == "train ended with exit code 41.", "and says why"
 
 
 def test_wait_follows_job_through_pause(
@@ -145,8 +149,8 @@ def test_only_named_variables_reach_job(
     benchpool: Benchpool, environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_THE_TERMINAL", "x")
-    said = benchpool("submit", "--wait", "--env", "A=1=2", "--env", "PATH", "--", "env")
-    lines = said.out.splitlines()
+    result = benchpool("submit", "--wait", "--env", "A=1=2", "--env", "PATH", "--", "env")
+    lines = result.out.splitlines()
     assert "A=1=2" in lines
     assert f"PATH={environ['PATH']}" in lines
     assert not any("SECRET_OF_THE_TERMINAL" in line or "TOKEN" in line for line in lines)
@@ -159,9 +163,9 @@ def test_repeated_key_submits_once(benchpool: Benchpool, train: Path) -> None:
     assert first == second
     assert len(benchpool("jobs", "--json").json) == 1
     ended = benchpool("submit", "--wait", "--json", "--key", "k", "train.py").json["state"]
-    said = benchpool("submit", "--key", "k", "train.py").out
-    assert f"The job with this key: {ended}." in said
-    assert "Starts" not in said
+    output = benchpool("submit", "--key", "k", "train.py").out
+    assert f"The job with this key: {ended}." in output
+    assert "Starts" not in output
 
 
 def test_key_with_another_script_is_rejected_before_upload(
@@ -169,10 +173,10 @@ def test_key_with_another_script_is_rejected_before_upload(
 ) -> None:
     first = benchpool("submit", "--json", "--key", "k", "train.py").json["id"]
     train.write_text("print('another one')\n")
-    said = benchpool("submit", "--key", "k", "train.py")
-    assert said.status == 3
-    assert f"belongs to job {first[:8]} (train)" in said.err
-    assert "other content: files train.py. Nothing was sent." in said.err
+    result = benchpool("submit", "--key", "k", "train.py")
+    assert result.status == 3
+    assert f"belongs to job {first[:8]} (train)" in result.err
+    assert "other content: files train.py. Nothing was sent." in result.err
     assert len(benchpool("jobs", "--json", "--all").json) == 1
 
 
@@ -190,14 +194,14 @@ def test_time_limit_accepts_human_units(
 def test_invalid_time_limit_is_rejected_with_example(
     benchpool: Benchpool, train: Path, written: str
 ) -> None:
-    said = benchpool("submit", "--time-limit", written, "train.py")
-    assert said.status == 2
-    assert f"--time-limit is '{written}'. Give a time such as 90m" in said.err
+    result = benchpool("submit", "--time-limit", written, "train.py")
+    assert result.status == 2
+    assert f"--time-limit is '{written}'. Give a time such as 90m" in result.err
 
 
 def test_json_output_has_declared_keys(benchpool: Benchpool, train: Path) -> None:
-    said = benchpool("submit", "--json", "train.py")
-    assert list(said.json) == [
+    result = benchpool("submit", "--json", "train.py")
+    assert list(result.json) == [
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
         "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
         "exit_code", "progress", "estimated_start", "preemptions", "url", "actions", "tags",
@@ -208,13 +212,13 @@ def test_json_output_has_declared_keys(benchpool: Benchpool, train: Path) -> Non
 
 def test_possible_secrets_are_excluded_and_reported(benchpool: Benchpool, folder: Path) -> None:
     (folder / ".env").write_text("TOKEN=1")
-    said = benchpool("submit", "--wait", "--", "ls", "-a")
-    assert ".env" not in said.out.split()
-    assert "left out: .env (looks like a secret" in said.err
+    result = benchpool("submit", "--wait", "--", "ls", "-a")
+    assert ".env" not in result.out.split()
+    assert "left out: .env (looks like a secret" in result.err
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         ([], 2, "There is nothing to run"),
         (["--gpus", "0", "train.py"], 2, "0 is not in the range"),
@@ -232,13 +236,13 @@ def test_possible_secrets_are_excluded_and_reported(benchpool: Benchpool, folder
     ],
 )
 def test_unsendable_input_is_rejected_in_one_sentence(
-    benchpool: Benchpool, train: Path, folder: Path, words: list[str], status: int, told: str
+    benchpool: Benchpool, train: Path, folder: Path, words: list[str], status: int, message: str
 ) -> None:
     for name in ("note.ipynb", "run.sh", "../outside.py"):
         (folder / name).write_text("")
-    said = benchpool("submit", *words)
-    assert (said.status, said.out) == (status, "")
-    assert told in said.err
+    result = benchpool("submit", *words)
+    assert (result.status, result.out) == (status, "")
+    assert message in result.err
     as_json = benchpool("submit", "--json", *words)
     assert set(as_json.json["error"]) == {"code", "message", "field", "numbers"}
     assert as_json.status == status
@@ -267,10 +271,10 @@ def test_missing_import_is_rejected_before_upload(
     (folder / "broken.py").write_text("import os\nimport msgspecc\n")
     with service.client("susan") as susan:
         before = [job.id for job in susan.jobs()]
-        said = benchpool("submit", "broken.py")
+        result = benchpool("submit", "broken.py")
         assert [job.id for job in susan.jobs()] == before
-    assert said.status == 2
-    assert "broken.py, line 2: there is no module `msgspecc` in /" in said.err
+    assert result.status == 2
+    assert "broken.py, line 2: there is no module `msgspecc` in /" in result.err
     # A PYTHONPATH passed to the job counts; a path computed by the code only causes a warning.
     (folder / "lib").mkdir()
     (folder / "lib" / "msgspecc.py").write_text("")
@@ -279,30 +283,30 @@ def test_missing_import_is_rejected_before_upload(
     path = "os.environ.get('LIB', 'lib')"
     code = f"import os, sys\nsys.path.append({path})\nimport msgspecc\n"
     (folder / "broken.py").write_text(code)
-    said = benchpool("submit", "--wait", "broken.py")
-    assert said.status == 0
-    assert "broken.py, line 3: there is no module `msgspecc`" in said.err
+    result = benchpool("submit", "--wait", "broken.py")
+    assert result.status == 0
+    assert "broken.py, line 3: there is no module `msgspecc`" in result.err
 
 
 def test_imports_of_modules_and_notebooks_are_checked(benchpool: Benchpool, folder: Path) -> None:
     (folder / "part").mkdir()
     (folder / "part" / "train.py").write_text("x = 1\nimport msgspecc\n")
-    said = benchpool("submit", "-m", "part.train")
-    assert (said.status, said.err[:45]) == (2, "benchpool: part/train.py, line 2: there is no")
-    said = benchpool("submit", "-m", "msgspecc.train")
-    assert said.err.startswith("benchpool: -m msgspecc.train: there is no module `msgspecc` in /")
+    result = benchpool("submit", "-m", "part.train")
+    assert (result.status, result.err[:45]) == (2, "benchpool: part/train.py, line 2: there is no")
+    result = benchpool("submit", "-m", "msgspecc.train")
+    assert result.err.startswith("benchpool: -m msgspecc.train: there is no module `msgspecc` in /")
     cells = [v4.new_markdown_cell("# Rates"), v4.new_code_cell("\nimport msgspecc")]
     (folder / "book.ipynb").write_text(writes(v4.new_notebook(cells=cells)))
-    said = benchpool("submit", "book.ipynb")
-    refused = said.err.splitlines()[-1]
-    assert (said.status, refused[:40]) == (2, "benchpool: cell 2, line 2: there is no m")
+    result = benchpool("submit", "book.ipynb")
+    refused = result.err.splitlines()[-1]
+    assert (result.status, refused[:40]) == (2, "benchpool: cell 2, line 2: there is no m")
 
 
 def test_imports_in_another_image_are_reported_unchecked(
     benchpool: Benchpool, folder: Path
 ) -> None:
     (folder / "broken.py").write_text("import msgspecc\n")
-    said = benchpool("submit", "--image", "lab/other:2", "broken.py")
-    told = "imports are not checked: the packages of lab/other:2 are not known here."
-    assert told in said.err
-    assert "msgspecc" not in said.err
+    result = benchpool("submit", "--image", "lab/other:2", "broken.py")
+    warning = "imports are not checked: the packages of lab/other:2 are not known here."
+    assert warning in result.err
+    assert "msgspecc" not in result.err

@@ -26,18 +26,18 @@ def book(folder: Path, environ: dict[str, str]) -> Path:
 
 
 def test_parameters_are_accepted_before_or_after_notebook(benchpool: Benchpool, book: Path) -> None:
-    said = benchpool("submit", "--wait", "book.ipynb", "-p", "lr=0.5")
-    assert (said.status, "got 0.5\n" in said.out) == (0, True)
-    said = benchpool("submit", "--json", "-p", "lr=2", "book.ipynb")
-    assert said.json["parameters"] == {"lr": 2.0}
-    said = benchpool("submit", "--json", "book.ipynb")
-    assert said.json["parameters"] == {"lr": 0.1}
+    result = benchpool("submit", "--wait", "book.ipynb", "-p", "lr=0.5")
+    assert (result.status, "got 0.5\n" in result.out) == (0, True)
+    result = benchpool("submit", "--json", "-p", "lr=2", "book.ipynb")
+    assert result.json["parameters"] == {"lr": 2.0}
+    result = benchpool("submit", "--json", "book.ipynb")
+    assert result.json["parameters"] == {"lr": 0.1}
 
 
 def test_invalid_parameter_is_rejected_with_field(benchpool: Benchpool, book: Path) -> None:
-    said = benchpool("submit", "--json", "book.ipynb", "-p", "lr=fast")
-    assert (said.status, said.json["error"]["field"]) == (2, "parameters.lr")
-    said = benchpool("submit", "book.ipynb", "-p", "l=1")
-    assert (said.status, "no parameter `l`: did you mean lr?" in said.err) == (2, True)
-    said = benchpool("submit", "-p", "lr=1", "--", "true")
-    assert (said.status, "-p is for notebooks" in said.err) == (2, True)
+    result = benchpool("submit", "--json", "book.ipynb", "-p", "lr=fast")
+    assert (result.status, result.json["error"]["field"]) == (2, "parameters.lr")
+    result = benchpool("submit", "book.ipynb", "-p", "l=1")
+    assert (result.status, "no parameter `l`: did you mean lr?" in result.err) == (2, True)
+    result = benchpool("submit", "-p", "lr=1", "--", "true")
+    assert (result.status, "-p is for notebooks" in result.err) == (2, True)

@@ -28,9 +28,9 @@ def test_files_with_any_name_are_sent_and_exclusions_reported(
         (folder / name).write_text("x")
     script = "soft\N{SOFT HYPHEN}hyphen.py"
     (folder / script).write_text("import os\nprint(ascii(sorted(os.listdir('.'))))")
-    said = benchpool("submit", "--wait", script)
-    assert (said.status, said.out) == (0, f"{sorted([*NAMES, script])!a}\n")
-    travel, *left = [line for line in said.err.splitlines() if "left out" in line]
+    result = benchpool("submit", "--wait", script)
+    assert (result.status, result.out) == (0, f"{sorted([*NAMES, script])!a}\n")
+    travel, *left = [line for line in result.err.splitlines() if "left out" in line]
     assert travel.startswith("sent with the job: 5 files (")
     assert travel.endswith(
         "; left out: 1 × a name that is not valid UTF-8, 1 × a name with a control character"

@@ -45,9 +45,9 @@ def test_sweep_is_sent_followed_and_shown_best_first(
     benchpool: Benchpool, train: Path, folder: Path
 ) -> None:
     asked = ("--sweep", "lr=1.0, 0.1, 0.5", "--metric", "loss", "--at-once", "2")
-    said = benchpool("submit", *asked, "--trial-hours", "2", "train.py")
-    assert said.status == 0, said.err
-    first, plan, more = said.out.splitlines()
+    result = benchpool("submit", *asked, "--trial-hours", "2", "train.py")
+    assert result.status == 0, result.err
+    first, plan, more = result.out.splitlines()
     assert plan == "3 trials, about 6.00 GPU-hours; 4 h if 2 run at a time."
     id_ = first.split()[0]
     assert more == f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}"
@@ -93,9 +93,9 @@ def test_sweep_is_sent_followed_and_shown_best_first(
 def test_invalid_sweep_is_rejected_before_upload(
     benchpool: Benchpool, train: Path, words: tuple[str, ...], refusal: str
 ) -> None:
-    said = benchpool("submit", *words, "train.py")
-    assert said.status == 2
-    assert refusal in said.err
+    result = benchpool("submit", *words, "train.py")
+    assert result.status == 2
+    assert refusal in result.err
     assert json.loads(benchpool("jobs", "--json").out) == []
 
 
@@ -106,9 +106,9 @@ def test_array_tasks_run_with_their_indexes(benchpool: Benchpool, folder: Path) 
         'out = pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "fold.txt")\n'
         'out.write_text(task + " of " + os.environ["BENCHPOOL_ARRAY_TASK_COUNT"])\n'
     )
-    said = benchpool("submit", "--array", "2-6:2%2", "fold.py")
-    assert said.status == 0, said.err
-    id_ = said.out.split()[0]
+    result = benchpool("submit", "--array", "2-6:2%2", "fold.py")
+    assert result.status == 0, result.err
+    id_ = result.out.split()[0]
     over = until(
         lambda: (now := sweep(benchpool, id_))["state"] == "over" and now,
         "the array is over",
@@ -129,10 +129,10 @@ def test_notebook_gets_values_in_its_cells(
     refused = benchpool("submit", "--sweep", "lr=1,2", "train.ipynb")
     assert "The notebook has no parameter 'lr': its parameters are rate." in refused.err
     asked = ("--sweep", "rate=0.25, 0.75", "--metric", "loss")
-    said = benchpool("submit", *asked, "train.ipynb")
-    assert said.status == 0, said.err
+    result = benchpool("submit", *asked, "train.ipynb")
+    assert result.status == 0, result.err
     over = until(
-        lambda: (now := sweep(benchpool, said.out.split()[0]))["state"] == "over" and now,
+        lambda: (now := sweep(benchpool, result.out.split()[0]))["state"] == "over" and now,
         "the sweep is over",
         progress=lambda: len(benchpool("jobs", "--json").out),
     )

@@ -34,8 +34,8 @@ def test_usage_of_unmeasured_job_is_reported(benchpool: Benchpool) -> None:
     sent = benchpool("submit", "--wait", "--json", "--", sys.executable, "-c", "pass").json
     shown = benchpool("usage", sent["id"])
     assert (shown.status, shown.out) == (0, "Its resource use was not measured.\n")
-    told = benchpool("usage", sent["id"], "--json").json
-    assert (told["job"], told["measured"], told["option"]) == (sent["id"], None, "")
+    usage = benchpool("usage", sent["id"], "--json").json
+    assert (usage["job"], usage["measured"], usage["option"]) == (sent["id"], None, "")
     assert "Found       Its resource use was not measured." in benchpool("show", sent["id"]).out
     hidden = benchpool("usage", sent["id"], by="joe")
     assert hidden.status != 0

@@ -43,15 +43,15 @@ def swapped(folder: Path) -> Path:
 def test_changed_configuration_is_shown_by_project_and_job(
     benchpool: Benchpool, swapped: Path
 ) -> None:
-    said = benchpool("whatif", "--config", str(swapped), by="root")
-    assert said.status == 0
-    lines = said.out.splitlines()
+    result = benchpool("whatif", "--config", str(swapped), by="root")
+    assert result.status == 0
+    lines = result.out.splitlines()
     assert lines[0].startswith("Now 1 waiting job would run and 1 job would be paused")
     rows = [line.split() for line in lines]
     assert ["speech", "2", "→", "4", "2", "→", "4", "0", "→", "4", "1", "→", "0", "0"] in rows
     assert any(row[1:] and row[1] == "runs" and "paused;" in row for row in rows)
     assert lines[-1] == "Preview only: nothing was changed."
-    assert max(map(len, lines[6:])) <= 80, said.out
+    assert max(map(len, lines[6:])) <= 80, result.out
 
 
 @pytest.mark.usefixtures("borrowed")
@@ -62,15 +62,15 @@ def test_added_gpus_are_shown_as_json(benchpool: Benchpool) -> None:
 
 
 def test_non_administrator_is_rejected(benchpool: Benchpool) -> None:
-    said = benchpool("whatif", "--more-gpus", "1")
-    assert said.status == 3
-    assert "administrator" in said.err
+    result = benchpool("whatif", "--more-gpus", "1")
+    assert result.status == 3
+    assert "administrator" in result.err
 
 
 def test_unreadable_file_is_named(benchpool: Benchpool, folder: Path) -> None:
-    said = benchpool("whatif", "--config", str(folder / "none.yaml"), by="root")
-    assert said.status == 2
-    assert "none.yaml cannot be read" in said.err
+    result = benchpool("whatif", "--config", str(folder / "none.yaml"), by="root")
+    assert result.status == 2
+    assert "none.yaml cannot be read" in result.err
 
 
 # --------------------------------------------------------------------------- over a workload
@@ -109,18 +109,20 @@ def halves(folder: Path) -> str:
 def test_trace_is_replayed_with_both_quota_sets_without_service(
     benchpool: Benchpool, folder: Path, workload: Path, quotas: Path
 ) -> None:
-    said = benchpool(
+    result = benchpool(
         *("whatif", "--trace", str(workload), "--gpus", "8", "--quotas", str(quotas)),
         *("--config", halves(folder), "--restart-s", "0", "--url", "http://127.0.0.1:9"),
     )
-    assert said.status == 0
-    assert said.out.startswith("Over 3 recorded jobs the mean wait would be 40 min instead of 3 h,")
-    rows = [line.split() for line in said.out.splitlines()]
+    assert result.status == 0
+    assert result.out.startswith(
+        "Over 3 recorded jobs the mean wait would be 40 min instead of 3 h,"
+    )
+    rows = [line.split() for line in result.out.splitlines()]
     assert ["speech", "1", "8", "9.00", "→", "0.00", "9.00", "→", "0.00", "0"] in rows
     why = "Pauses per job: Of 1 pause, 1 is for a job that would still wait without the change."
-    assert why in " ".join(said.out.split())
-    assert "vision: 1 of 2 jobs waits longer: 1 is paused more often." in said.out
-    assert max(len(line) for line in said.out.splitlines()[1:]) <= 80
+    assert why in " ".join(result.out.split())
+    assert "vision: 1 of 2 jobs waits longer: 1 is paused more often." in result.out
+    assert max(len(line) for line in result.out.splitlines()[1:]) <= 80
 
 
 def test_trace_with_added_gpus_keeps_quotas(
@@ -142,12 +144,14 @@ def test_longer_wait_with_more_gpus_is_explained(benchpool: Benchpool, folder: P
     trace.write_text(
         "submit_s,duration_s,gpus,project\n0,36000,3,vision\n3600,18000,4,vision\n7200,1800,1,vision\n"
     )
-    said = benchpool(
+    result = benchpool(
         *("whatif", "--trace", str(trace), "--gpus", "4", "--quota-rule", "equal"),
         *("--more-gpus", "3"),
     )
-    assert "Short jobs wait, min: 1 of 1 job waits longer: 1 starts later, behind jobs" in said.out
-    assert "Mean wait, h:" not in said.out
+    assert (
+        "Short jobs wait, min: 1 of 1 job waits longer: 1 starts later, behind jobs" in result.out
+    )
+    assert "Mean wait, h:" not in result.out
 
 
 def test_projects_missing_in_configuration_are_excluded_and_reported(
@@ -155,8 +159,8 @@ def test_projects_missing_in_configuration_are_excluded_and_reported(
 ) -> None:
     file = folder / "less.yaml"
     file.write_text("version: 1\nprojects: [{name: vision, quota: 8}]\n")
-    said = benchpool("whatif", "--trace", str(workload), "--gpus", "8", "--config", str(file))
-    assert "! 1 more jobs are left out" in said.out
+    result = benchpool("whatif", "--trace", str(workload), "--gpus", "8", "--config", str(file))
+    assert "! 1 more jobs are left out" in result.out
 
 
 def test_trace_requires_pool_and_difference(benchpool: Benchpool, workload: Path) -> None:
@@ -170,21 +174,21 @@ def test_trace_requires_pool_and_difference(benchpool: Benchpool, workload: Path
 
 def test_recorded_history_is_shown_after_current_jobs(benchpool: Benchpool) -> None:
     benchpool("submit", "--wait", "--", "true")
-    said = benchpool("whatif", "--more-gpus", "4", "--history", "1", by="root")
-    assert said.status == 0
-    assert "Over 1 recorded job the mean wait would be" in said.out
-    assert said.out.splitlines()[-1] == "Preview only: nothing was changed."
+    result = benchpool("whatif", "--more-gpus", "4", "--history", "1", by="root")
+    assert result.status == 0
+    assert "Over 1 recorded job the mean wait would be" in result.out
+    assert result.out.splitlines()[-1] == "Preview only: nothing was changed."
 
 
 def test_recorded_history_is_printed_as_trace_and_replayed(
     benchpool: Benchpool, folder: Path
 ) -> None:
     benchpool("submit", "--wait", "--gpus", "2", "--", "true")
-    said = benchpool("history", "--days", "1", by="root")
-    header, row = said.out.splitlines()
+    result = benchpool("history", "--days", "1", by="root")
+    header, row = result.out.splitlines()
     assert header == "submit_s,duration_s,gpus,project,user,workers,priority,time_limit_s"
     assert row.split(",")[2:] == ["2", "vision", "susan", "1", "50", ""]
-    (folder / "mine.csv").write_bytes(said.raw)
+    (folder / "mine.csv").write_bytes(result.raw)
     found = benchpool("whatif", "--trace", str(folder / "mine.csv"), "--gpus", "2",
                       "--more-gpus", "2", "--json")  # fmt: skip
     assert found.json["jobs"] == 1

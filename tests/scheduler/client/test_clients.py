@@ -101,8 +101,8 @@ def test_error_keeps_message_code_and_numbers(service: Served) -> None:
 
 
 def test_unknown_token_is_not_authenticated(service: Served) -> None:
-    with service.client("stranger") as stranger, pytest.raises(NotAuthenticated):
-        stranger.jobs()
+    with service.client("stranger") as unknown, pytest.raises(NotAuthenticated):
+        unknown.jobs()
 
 
 def test_unreachable_service_is_named_with_remedy() -> None:
@@ -115,9 +115,9 @@ def test_unreachable_service_is_named_with_remedy() -> None:
 
 
 def test_remote_service_error_does_not_advise_benchpool_up() -> None:
-    said = not_reachable("https://gpu.example.org/services/benchpool", "refused").message
-    assert "benchpool up" not in said
-    assert "ask an administrator of the pool" in said
+    message = not_reachable("https://gpu.example.org/services/benchpool", "refused").message
+    assert "benchpool up" not in message
+    assert "ask an administrator of the pool" in message
 
 
 def test_proxy_error_has_advice_for_its_status() -> None:
@@ -152,15 +152,15 @@ def test_only_idempotent_requests_are_retried() -> None:
 
 
 def test_keyed_retries_time_out_with_last_cause() -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with (
         answering(503, b"<html>") as credentials,
-        Client(credentials, keyed_patience_s=4, tell=said.append) as client,
+        Client(credentials, keyed_patience_s=4, on_wait=messages.append) as client,
         pytest.raises(Unavailable, match="HTTP 503"),
     ):
         client.submit(run("pass"))
     assert len(SEEN) >= 2
-    assert [text.partition("; ")[2] for text in said] == ["trying again for up to 4 s."]
+    assert [text.partition("; ")[2] for text in messages] == ["trying again for up to 4 s."]
 
 
 def test_safe_mode_error_is_not_retried() -> None:
@@ -200,12 +200,12 @@ def answering(status: int, body: bytes, refused_after: int = 1_000) -> Iterator[
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             SEEN.append(self.path)
-            now, said = (status, body) if len(SEEN) <= refused_after else (400, REFUSAL)
+            now, payload = (status, body) if len(SEEN) <= refused_after else (400, REFUSAL)
             self.send_response(now)
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(payload)))
             self.send_header("Location", "http://127.0.0.1:1/steal")
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(payload)
 
         do_POST = do_GET
 

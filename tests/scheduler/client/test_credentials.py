@@ -109,7 +109,7 @@ def test_single_workstation_elsewhere_is_found_and_several_are_listed(
 def start_at(folder: Path) -> Path:
     """Write the state folder of a workstation that runs as this process."""
     running(folder)
-    said = json.loads((folder / "up.json").read_text())
-    said |= {"pid": os.getpid(), "process": identity(os.getpid())}
-    (folder / "up.json").write_text(json.dumps(said))
+    record = json.loads((folder / "up.json").read_text())
+    record |= {"pid": os.getpid(), "process": identity(os.getpid())}
+    (folder / "up.json").write_text(json.dumps(record))
     return folder

@@ -67,7 +67,7 @@ def test_file_named_by_caller_is_not_counted_as_excluded(tmp_path: Path) -> None
 def test_all_exclusions_are_counted_and_some_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "SAID", 25)
+    monkeypatch.setattr(snapshot, "MOST_LISTED", 25)
     for number in range(30):
         (tmp_path / f"{number:02}.pem").write_text("x")
     first, *named = take(tmp_path).sentences()

@@ -34,9 +34,9 @@ SETS = [
 
 @pytest.mark.parametrize(("source", "line", "text"), SETS)
 def test_gpu_variable_is_found_with_line_number(source: str, line: int, text: str) -> None:
-    ((found, said),) = choices(piece_of_source("cell 1", source), 1)
+    ((found, warning),) = choices(piece_of_source("cell 1", source), 1)
     assert found == line
-    assert text in said
+    assert text in warning
 
 
 DEVICES = [
@@ -54,8 +54,8 @@ DEVICES = [
 
 @pytest.mark.parametrize("source", DEVICES)
 def test_device_beyond_requested_gpus_is_found(source: str) -> None:
-    ((line, said),) = choices(piece_of_source("cell 1", source), 2)
-    assert (line, said) == (
+    ((line, warning),) = choices(piece_of_source("cell 1", source), 2)
+    assert (line, warning) == (
         1,
         "uses GPU 3, and the job is sent with 2 GPUs: use numbers below 2, or ask for 4 GPUs",
     )

@@ -216,7 +216,7 @@ def environment(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("shared", "later", "told"),
+    ("shared", "later", "expected"),
     [
         (False, 0, None),
         (False, -9, (False, "was installed after this server started, and the job starts from")),
@@ -224,7 +224,7 @@ def environment(tmp_path: Path) -> Path:
     ],
 )
 def test_package_installed_in_running_container_is_missing(
-    environment: Path, tmp_path: Path, shared: bool, later: float, told: tuple[bool, str] | None
+    environment: Path, tmp_path: Path, shared: bool, later: float, expected: tuple[bool, str] | None
 ) -> None:
     made = next(environment.parents[1].rglob("since_then.py")).stat().st_mtime
     began = Unseen("/home/joe", shared, made + later if later else made + 9)
@@ -232,8 +232,8 @@ def test_package_installed_in_running_container_is_missing(
     piece = Piece("a", ast.parse(text), text)
     environ = job_environ(os.environ, {})
     found = missing([piece], tmp_path, str(environment), environ, unseen=began)
-    assert [each.sure for each in found] == ([] if told is None else [told[0]])
-    assert told is None or f"`since_then` {told[1]}" in found[0].text
+    assert [each.sure for each in found] == ([] if expected is None else [expected[0]])
+    assert expected is None or f"`since_then` {expected[1]}" in found[0].text
 
 
 def test_package_in_unmounted_home_is_missing(tmp_path: Path) -> None:

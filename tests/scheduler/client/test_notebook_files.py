@@ -84,7 +84,7 @@ def test_notebook_kernel_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("notebook", "told"),
+    ("notebook", "message"),
     [
         ({"nbformat": 3, "worksheets": 1}, "cannot be read as a notebook"),
         ({"nbformat": 4, "cells": [{"cell_type": "code"}]}, "cannot be read as a notebook"),
@@ -95,8 +95,8 @@ def test_notebook_kernel_is_read(tmp_path: Path) -> None:
         (of_four(kernelspec={"name": "julia-1.11"}), "is written in Julia"),
     ],
 )
-def test_non_python_notebook_is_rejected(tmp_path: Path, notebook: object, told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_non_python_notebook_is_rejected(tmp_path: Path, notebook: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         notebooks.read(written(tmp_path / "book.ipynb", notebook))
 
 

@@ -74,7 +74,7 @@ def test_values_follow_tagged_cell_and_replace_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "field", "said"),
+    ("given_", "field", "message"),
     [
         ({"lrr": 1}, "lrr", r"^book.ipynb has no .* `lrr`: did you mean lr\? It has lr, epochs"),
         ({"nothing": 1}, "nothing", "`nothing`: it has lr, epochs, name, deep, limit, sizes, path"),
@@ -89,9 +89,9 @@ def test_values_follow_tagged_cell_and_replace_constants() -> None:
     ],
 )
 def test_wrong_name_or_type_is_rejected_with_field(
-    given_: dict[str, object], field: str, said: str
+    given_: dict[str, object], field: str, message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said) as refused:
+    with pytest.raises(InvalidInput, match=message) as refused:
         with_values([TAGGED, OTHER], given_, "book.ipynb")
     assert refused.value.field == f"parameters.{field}"
 

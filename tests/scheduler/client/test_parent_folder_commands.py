@@ -22,8 +22,8 @@ def notebooks(tmp_path: Path) -> Path:
 def found(source: str, root: Path, where: str = "cell 1") -> list[tuple[int, str]]:
     sent = SentFolder(root, "use.ipynb")
     job = JobSubmission(entry=CommandEntry(["true"]))
-    told = of_pieces([piece_of_source(where, source)], job, root, sent)
-    return [(each.line, each.text) for each in told]
+    warnings = of_pieces([piece_of_source(where, source)], job, root, sent)
+    return [(each.line, each.text) for each in warnings]
 
 
 COMMANDS = {

@@ -120,7 +120,7 @@ SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize
 
 
 @pytest.mark.parametrize(
-    ("archive", "said"),
+    ("archive", "message"),
     [
         pytest.param(bomb(), "cannot be unpacked", id="compressed"),
         pytest.param(b"no archive at all" * 100, "cannot be unpacked", id="something else"),
@@ -140,12 +140,12 @@ def test_broken_archive_is_reported_and_leaves_no_files(
     job: str,
     tmp_path: Path,
     archive: bytes,
-    said: str,
+    message: str,
 ) -> None:
     sent = tmp_path / "0.tar"
     sent.write_bytes(archive)
     runtime.packed[job, 0] = sent
-    with service.client("susan") as susan, pytest.raises(InvalidInput, match=said):
+    with service.client("susan") as susan, pytest.raises(InvalidInput, match=message):
         results.fetch(susan, job, tmp_path / "here")
     laid = [file.stat().st_size for file in (tmp_path / "here").rglob("*") if file.is_file()]
     assert sum(laid) < len(archive) + 1

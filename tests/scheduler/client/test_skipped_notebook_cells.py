@@ -14,7 +14,7 @@ from benchpool_scheduler.contract import JobSubmission, NotebookEntry
 BROKEN = "import no_such_module_anywhere, os\nos.environ['CUDA_VISIBLE_DEVICES'] = '3'"
 
 
-def told(folder: Path, tags: list[str]) -> list[str]:
+def findings(folder: Path, tags: list[str]) -> list[str]:
     cell = nbformat.v4.new_code_cell(BROKEN, metadata={"tags": tags})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "book.ipynb")
     job = JobSubmission(entry=NotebookEntry("a" * 64, "book.ipynb"), interpreter=sys.executable)
@@ -24,5 +24,5 @@ def told(folder: Path, tags: list[str]) -> list[str]:
 
 
 def test_skipped_cell_is_not_checked(tmp_path: Path) -> None:
-    assert told(tmp_path, ["mine"]) == ["cell 1", "cell 1"]
-    assert told(tmp_path, ["mine", notebooks.SKIPPED]) == []
+    assert findings(tmp_path, ["mine"]) == ["cell 1", "cell 1"]
+    assert findings(tmp_path, ["mine", notebooks.SKIPPED]) == []

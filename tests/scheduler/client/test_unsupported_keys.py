@@ -37,13 +37,13 @@ def service(refusal: bytes, document: bytes | None) -> Iterator[Credentials]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             known = self.path == "/api/v1/openapi.json" and document is not None
-            self._say(200 if known else 503, document or b"")
+            self._reply(200 if known else 503, document or b"")
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            self._say(422, refusal)
+            self._reply(422, refusal)
 
-        def _say(self, status: int, body: bytes) -> None:
+        def _reply(self, status: int, body: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -107,9 +107,9 @@ def test_unreadable_version_is_not_reported_as_older() -> None:
 )
 def test_service_not_older_is_not_reported_as_older(there: str, begins: str) -> None:
     failed = InvalidInput("There is no key if_hanging here.", field="if_hanging")
-    said = lacking(Operations.submit.call(ASKS), failed, json.loads(document(there)), "0.2.0")
-    assert said.message.startswith(begins)
-    assert "older" not in said.message
+    error = lacking(Operations.submit.call(ASKS), failed, json.loads(document(there)), "0.2.0")
+    assert error.message.startswith(begins)
+    assert "older" not in error.message
 
 
 def test_key_unknown_to_client_keeps_service_message() -> None:

@@ -45,12 +45,12 @@ def test_excluded_files_and_gpu_selection_are_logged(
     (folder / "train.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n")
     (folder / ".env").write_text("KEY=1")
     job = steps.send(susan, WorkflowStep("train.py", "k", folder))
-    said = [each.getMessage() for each in caplog.records if each.name == steps.__name__]
-    assert [each.split(" (")[0] for each in said[:2]] == [
+    messages = [each.getMessage() for each in caplog.records if each.name == steps.__name__]
+    assert [each.split(" (")[0] for each in messages[:2]] == [
         "sent with the job: 1 file",
         "left out: .env",
     ]
-    assert said[2].startswith("train.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`")
+    assert messages[2].startswith("train.py, line 2: sets CUDA_VISIBLE_DEVICES to `0`")
     susan.wait(job.id)
 
 
@@ -59,9 +59,9 @@ def test_failure_shows_reason_and_last_log_lines(susan: Client) -> None:
     job = steps.send(susan, WorkflowStep([sys.executable, "-c", raising], "k"))
     why = steps.why_not(susan, susan.wait(job.id))
     assert why is not None
-    said, *lines = why.splitlines()
-    assert said.startswith(f"job {job.id[:8]}: ")
-    assert "ValueError: the data is empty" in said
+    reason, *lines = why.splitlines()
+    assert reason.startswith(f"job {job.id[:8]}: ")
+    assert "ValueError: the data is empty" in reason
     assert len(lines) == steps.LAST_LINES
     assert "epoch 98" in lines
 
@@ -78,13 +78,13 @@ def test_ended_step_cancels_job_but_keeps_finished_job(susan: Client) -> None:
 
 def test_following_step_logs_states_and_output_to_end(susan: Client) -> None:
     job = steps.send(susan, WorkflowStep("echo hello", "k"))
-    told = list(following.follow(susan, job.id))
-    assert "".join(each.text for each in told if isinstance(each, LogText)) == "hello\n"
-    assert any(isinstance(each, Job) for each in told)
+    events = list(following.follow(susan, job.id))
+    assert "".join(each.text for each in events if isinstance(each, LogText)) == "hello\n"
+    assert any(isinstance(each, Job) for each in events)
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
         (WorkflowStep("", "k"), "There is nothing to run"),
         (WorkflowStep("train.py", "k"), "train.py is a script, but no folder is sent"),
@@ -92,8 +92,8 @@ def test_following_step_logs_states_and_output_to_end(susan: Client) -> None:
     ],
 )
 def test_unsendable_step_is_rejected_before_upload(
-    susan: Client, step: WorkflowStep, said: str
+    susan: Client, step: WorkflowStep, message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         steps.send(susan, step)
     assert susan.jobs() == []

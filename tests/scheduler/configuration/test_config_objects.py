@@ -114,9 +114,9 @@ def test_error_is_reported_at_its_object(wrong: Declared, sentence: str) -> None
     whole = document([good, wrong])
     with pytest.raises(InvalidInput) as caught:
         load(whole.text, SOURCE)
-    about, said = whole.fault(caught.value)
+    about, message = whole.fault(caught.value)
     assert about == wrong
-    assert said.startswith(sentence), said
+    assert message.startswith(sentence), message
 
 
 def test_invalid_kubernetes_names_are_converted() -> None:

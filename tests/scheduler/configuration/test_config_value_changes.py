@@ -113,7 +113,7 @@ def test_ambiguous_yaml_name_stays_string(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         (Setting("projects.visoin.quota", 2), "no project 'visoin'; did you mean `vision`?"),
         (Setting("projects.vision.name", "other"), "Projects cannot be renamed"),
@@ -126,10 +126,10 @@ def test_ambiguous_yaml_name_stays_string(name: str) -> None:
     ],
     ids=lambda one: one.key if isinstance(one, Setting) else "",
 )
-def test_unsettable_value_is_rejected_with_reason(setting: Setting, said: str) -> None:
+def test_unsettable_value_is_rejected_with_reason(setting: Setting, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         edited(TEXT, [setting])
-    assert said in refused.value.message
+    assert message in refused.value.message
 
 
 def test_value_shared_by_anchor_is_not_changed() -> None:

@@ -19,16 +19,16 @@ def test_hang_detection_is_off_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("text", "what"),
     [
         ("{after: 60}", "hanging.after is not a known key; did you mean `after_s`?"),
         ("{after_s: 5}", "hanging.after_s is 5; it must be between 10 and 604800."),
         ("{act: kill}", "hanging.act is 'kill'; write tell, requeue, nothing."),
     ],
 )
-def test_invalid_value_is_rejected_with_key(said: str, what: str) -> None:
+def test_invalid_value_is_rejected_with_key(text: str, what: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        load(f"version: 1\nhanging: {said}")
+        load(f"version: 1\nhanging: {text}")
     assert what in str(refused.value)
 
 

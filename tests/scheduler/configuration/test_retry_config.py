@@ -20,7 +20,7 @@ def test_site_overrides_single_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("text", "what"),
     [
         ("{gpu_eror: {}}", "retries.gpu_eror is not a known key; did you mean `gpu_error`?"),
         ("{gpu_error: {times: 11}}", "retries.gpu_error.times is 11; it must be between 0 and 10."),
@@ -28,9 +28,9 @@ def test_site_overrides_single_values() -> None:
         ("{exit_code: {pause_s: -1}}", "retries.exit_code.pause_s is -1"),
     ],
 )
-def test_invalid_value_is_rejected_with_key(said: str, what: str) -> None:
+def test_invalid_value_is_rejected_with_key(text: str, what: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        load(f"version: 1\nretries: {said}")
+        load(f"version: 1\nretries: {text}")
     assert what in str(refused.value)
 
 

@@ -34,11 +34,11 @@ def test_four_of_five_starts_fall_into_range(bias: float, likely_s: float) -> No
     chance, known = random.Random(1), Calibration()
     hits = []
     for _ in range(4000):
-        said = known.range_of(estimate(likely_s), 0.0)
-        assert said is not None
+        interval = known.range_of(estimate(likely_s), 0.0)
+        assert interval is not None
         waited = likely_s * bias * chance.lognormvariate(0, 0.7)
-        hits.append(said.earliest_s - 1 <= waited <= said.latest_s + 1)
-        known.learn(said, waited)
+        hits.append(interval.earliest_s - 1 <= waited <= interval.latest_s + 1)
+        known.learn(interval, waited)
     newest = hits[1500:]
     assert sum(newest) / len(newest) >= INSIDE
     assert sum(newest) / len(newest) <= 0.93  # a range that always holds is useless
@@ -46,13 +46,13 @@ def test_four_of_five_starts_fall_into_range(bias: float, likely_s: float) -> No
 
 def test_ranges_narrow_for_accurate_forecasts() -> None:
     known = Calibration()
-    said = known.range_of(estimate(1800.0), 0.0)
+    interval = known.range_of(estimate(1800.0), 0.0)
     for _ in range(3000):
-        assert said is not None
-        known.learn(said, 1800.0)
-        said = known.range_of(estimate(1800.0), 0.0)
-    assert said is not None
-    assert said.latest_s - said.earliest_s < 600
+        assert interval is not None
+        known.learn(interval, 1800.0)
+        interval = known.range_of(estimate(1800.0), 0.0)
+    assert interval is not None
+    assert interval.latest_s - interval.earliest_s < 600
 
 
 def test_estimate_is_absent_without_knowledge() -> None:
@@ -61,20 +61,20 @@ def test_estimate_is_absent_without_knowledge() -> None:
 
 def test_rule_bound_is_not_calibrated() -> None:
     raw = Estimate(0.0, 7200.0, 7200.0, basis=Basis(BasisKind.RULES))
-    said = Calibration().range_of(raw, 0.0)
-    assert said is not None
-    assert (said.earliest_s, said.latest_s) == (0.0, 7200.0)
+    interval = Calibration().range_of(raw, 0.0)
+    assert interval is not None
+    assert (interval.earliest_s, interval.latest_s) == (0.0, 7200.0)
 
 
 def test_cancelled_job_counts_only_after_its_range() -> None:
     known = Calibration()
     followed = FollowedEstimates(known)
-    said = known.range_of(estimate(300.0), 0.0)
-    assert said is not None
-    followed.follow("a", said)
-    followed.follow("b", said)
+    interval = known.range_of(estimate(300.0), 0.0)
+    assert interval is not None
+    followed.follow("a", interval)
+    followed.follow("b", interval)
     assert not followed.gone("a", 10.0)
-    assert followed.gone("b", said.latest_s + 60)
+    assert followed.gone("b", interval.latest_s + 60)
     assert row_of(known, 600.0) == CalibrationRow(600.0, 1, 0, 0)
 
 
@@ -82,9 +82,9 @@ def test_long_wait_is_not_counted_repeatedly() -> None:
     known = Calibration()
     followed = FollowedEstimates(known)
     for at in range(0, 3600, 10):
-        said = known.range_of(estimate(300.0), float(at))
-        assert said is not None
-        followed.follow("a", said)
+        interval = known.range_of(estimate(300.0), float(at))
+        assert interval is not None
+        followed.follow("a", interval)
     followed.started("a", 3600.0)
     assert row_of(known, 600.0).starts <= 3600 / AGAIN_S
 
@@ -92,9 +92,9 @@ def test_long_wait_is_not_counted_repeatedly() -> None:
 def test_calibration_survives_as_plain_data() -> None:
     known, again = Calibration(), Calibration()
     for waited in (10.0, 300.0, 5000.0):
-        said = known.range_of(estimate(300.0), 0.0)
-        assert said is not None
-        known.learn(said, waited)
+        interval = known.range_of(estimate(300.0), 0.0)
+        assert interval is not None
+        known.learn(interval, waited)
     again.restore(known.summary())
     assert again.summary() == known.summary()
     assert again.rows() == known.rows()

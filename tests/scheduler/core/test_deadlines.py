@@ -54,13 +54,13 @@ LITERAL = [
 ]
 
 
-@pytest.mark.parametrize(("hours", "start", "length", "state", "said"), LITERAL)
+@pytest.mark.parametrize(("hours", "start", "length", "state", "sentence"), LITERAL)
 def test_each_knowledge_state_has_deadline_state_and_sentence(
-    hours: float, start: RunStart, length: RunLength, state: str, said: str
+    hours: float, start: RunStart, length: RunLength, state: str, sentence: str
 ) -> None:
     found = judge_open(hours * HOUR, start, length, 0.0)
     assert found.state == state
-    assert said in found.text
+    assert sentence in found.text
 
 
 @pytest.mark.parametrize(

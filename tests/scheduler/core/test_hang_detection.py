@@ -19,8 +19,8 @@ RULE = HangRule(60.0)
 @given(signs, st.floats(0, 2e6))
 def test_job_hangs_when_newest_activity_reaches_threshold(seen: Signs, now: float) -> None:
     since = silent_since(seen, RULE, now)
-    told = (seen.watched, seen.reported, seen.wrote, seen.computed, seen.gpu)
-    newest = max(it for it in told if it is not None)
+    activity = (seen.watched, seen.reported, seen.wrote, seen.computed, seen.gpu)
+    newest = max(it for it in activity if it is not None)
     assert since == (newest if now - newest >= 60.0 else None)
 
 

@@ -78,9 +78,9 @@ def test_due_bench_was_idle_for_whole_time(
             last = [it for it in seen_before if it.at > seen.at - LADDER.act_s]
             assert not any(it.working or it.executed or it.spared for it in last)
             assert all((it.activity or 0.0) <= LADDER.busy_share for it in last)
-            told = [it for it in last if it.activity is not None and it.working is not None]
-            assert len(told) * LOOK_S >= LADDER.coverage * LADDER.act_s
-            assert told[-1] is seen
+            measured = [it for it in last if it.activity is not None and it.working is not None]
+            assert len(measured) * LOOK_S >= LADDER.coverage * LADDER.act_s
+            assert measured[-1] is seen
 
 
 @given(STORIES)

@@ -144,7 +144,7 @@ class KeptBoard(RuleBasedStateMachine):
         kept, fresh = self._plan(), decide(self.pool)
         note(as_case(self.pool))
         assert kept.commands == fresh.commands
-        assert _told(kept) == _told(fresh)
+        assert _reasons(kept) == _reasons(fresh)
         assert kept.shares == fresh.shares
         assert kept.over_quota == fresh.over_quota
 
@@ -193,7 +193,7 @@ class KeptBoard(RuleBasedStateMachine):
         self.pool = replace(self.pool, jobs=jobs)
 
 
-def _told(plan: Plan) -> dict[JobId, WaitReason | ReasonCode]:
+def _reasons(plan: Plan) -> dict[JobId, WaitReason | ReasonCode]:
     """Return the reasons, without the named job where any of several protected jobs suffices."""
     protected = ReasonCode.VICTIMS_PROTECTED
     return {

@@ -33,8 +33,8 @@ single_gpu = replace(PLAIN, one_gpu=True)
 def with_equal_jobs(draw: st.DrawFn) -> tuple[Snapshot, Snapshot]:
     """Draw a pool with some equal waiting jobs, and the same pool with those in another order."""
     pool = draw(wide_snapshots(waiting=3))
-    wish = [job for job in pool.jobs if job.activity is Activity.QUEUED]
-    twins = [job for job in wish for _ in range(draw(st.integers(0, 3)))]
+    waiting = [job for job in pool.jobs if job.activity is Activity.QUEUED]
+    twins = [job for job in waiting for _ in range(draw(st.integers(0, 3)))]
     order = draw(st.permutations(range(len(twins))))
     one = [replace(job, id=JobId(f"twin{i:02}")) for i, job in enumerate(twins)]
     other = [replace(job, id=JobId(f"twin{i:02}")) for i, job in zip(order, twins, strict=True)]

@@ -227,7 +227,7 @@ def test_four_of_five_lease_ends_fall_into_learned_range(position: int, spread: 
             lasted.append(length)
             begun += length
 
-    inside = told = 0
+    inside = estimated = 0
     for _ in range(150):
         lasted: list[float] = []
         held = [held_at(360_000.0) for _ in range(4)]
@@ -236,7 +236,7 @@ def test_four_of_five_lease_ends_fall_into_learned_range(position: int, spread: 
         if ends is None or ends.latest_s is None:
             continue
         left = sorted(rest for _, rest in held)[position - 1]
-        told += 1
+        estimated += 1
         inside += ends.earliest_s - 1 <= left <= ends.latest_s + 1
-    assert told >= 50
-    assert inside >= 0.8 * told
+    assert estimated >= 50
+    assert inside >= 0.8 * estimated

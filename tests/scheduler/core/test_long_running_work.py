@@ -80,8 +80,8 @@ def test_leaving_job_becomes_long_running_by_time() -> None:
     going = replace(leaving("going", "joe", 2), ran_s=LONG_S - 1)
     jobs = [running("hers", "susan", 3), going, queued("his", "joe")]
     pool = box(5, [project("joe", 2), project("susan", 2)], jobs)
-    told_later = replace(going, ran_s=LONG_S, as_of_s=1.0)
-    later = replace(pool, now_s=1.0, jobs=(jobs[0], told_later, jobs[2]))
+    aged = replace(going, ran_s=LONG_S, as_of_s=1.0)
+    later = replace(pool, now_s=1.0, jobs=(jobs[0], aged, jobs[2]))
     assert decide(replace(pool, now_s=1.0)).shares == decide(later).shares
     assert decide(later).shares[ProjectName("susan")].fair_share == 3
 
@@ -160,7 +160,7 @@ def test_aged_cluster_state_decides_like_rebuilt_state(
     st.integers(0, 12_000),
 )
 def test_reference_time_of_durations_makes_no_difference(
-    pool: Snapshot, told: list[tuple[int, bool]], now_s: int
+    pool: Snapshot, durations: list[tuple[int, bool]], now_s: int
 ) -> None:
     """Durations given at the start of a job or at the current time are equivalent.
 
@@ -170,7 +170,7 @@ def test_reference_time_of_durations_makes_no_difference(
         replace(job, ran_s=float(ran_s), activity=Activity.TERMINATING if goes else job.activity)
         if job.held
         else job
-        for job, (ran_s, goes) in zip(pool.jobs, cycle(told), strict=False)
+        for job, (ran_s, goes) in zip(pool.jobs, cycle(durations), strict=False)
     )
     late = tuple(
         replace(job, ran_s=job.ran_at(now_s), waits_s=job.waited_at(now_s), as_of_s=float(now_s))

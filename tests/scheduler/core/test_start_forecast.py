@@ -198,9 +198,9 @@ def test_unknown_end_leaves_late_bound_open() -> None:
     pool = box(2, running("a", 0), running("b", 1), waiting("c"), waiting("d"))
     found = forecast(pool, {JobId("a"): Expectation(10, 20, 30)})
     assert list(found) == ["c"]
-    told = found[JobId("c")]
-    assert told.earliest_s == pytest.approx(10 * 0.5**0.6)
-    assert (told.likely_s, told.latest_s, told.waits_for) == (20, 30, "a")
+    estimate = found[JobId("c")]
+    assert estimate.earliest_s == pytest.approx(10 * 0.5**0.6)
+    assert (estimate.likely_s, estimate.latest_s, estimate.waits_for) == (20, 30, "a")
 
 
 def test_preempted_job_resumes_later_with_kept_progress() -> None:
@@ -252,7 +252,7 @@ def test_interrupted_forecast_returns_known_starts() -> None:
     pool = box(1, running("a", 0), waiting("b"), waiting("c"))
     ends = {JobId("a"): known(100), JobId("b"): known(50)}
     asked = iter([True, True, False, False, False])
-    found = forecast(pool, ends, go_on=lambda: next(asked))
+    found = forecast(pool, ends, should_continue=lambda: next(asked))
     assert found == {JobId("b"): Estimate(100, 100, None, JobId("a"), LEARNED)}
 
 

@@ -62,7 +62,7 @@ OF_THE_ROOM = {
 RESOURCES = ["GPUs", "CPUs", "memory"]
 
 
-def told(pool: Snapshot) -> Iterator[tuple[JobFacts, WaitReason]]:
+def waiting_reasons(pool: Snapshot) -> Iterator[tuple[JobFacts, WaitReason]]:
     """Yield every waiting job of a settled pool with its reason."""
     plan = decide(pool)
     if not plan.commands:
@@ -95,7 +95,7 @@ def test_named_limit_or_guarantee_is_binding(
         ReasonCode.PROJECT_LIMIT: "limit",
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: "quota",
     }
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         over = over_bounds(pool, job, job.spec.least_workers)
         if reason.code not in kinds:
             if reason.code not in NEVER | {ReasonCode.NO_NODE_READY}:
@@ -121,7 +121,7 @@ def test_named_limit_or_guarantee_is_binding(
 @given(pools)
 def test_only_impossible_jobs_are_reported_as_impossible(pool: Snapshot) -> None:
     pool = at_rest(pool)
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         if reason.code in NEVER:
             assert not possible(all_ready(pool), job)
         elif reason.code is ReasonCode.NO_NODE_READY:
@@ -138,7 +138,7 @@ def test_reason_numbers_match_pool(pool: Snapshot) -> None:
     pool = at_rest(pool)
     total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
     now, due = held(pool), fair_shares(pool)
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         if reason.code not in OF_THE_ROOM:
             continue
         numbers = reason.numbers
@@ -160,7 +160,7 @@ def test_reason_numbers_match_pool(pool: Snapshot) -> None:
 def test_fragmentation_reason_matches_free_capacity(pool: Snapshot) -> None:
     """Enough GPUs are free, but on too many nodes, for some of the workers, or without CPUs."""
     pool = at_rest(pool)
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         if reason.code not in OF_THE_ROOM:
             continue
         assert not startable(pool, job, job.spec.least_workers)
@@ -185,7 +185,7 @@ def test_named_share_would_be_exceeded(pool: Snapshot) -> None:
     """R15: with the job, the named project would exceed both its share and its quota of GPUs."""
     pool = at_rest(pool)
     due, now = fair_shares(pool), held(pool)
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         if reason.code is ReasonCode.FAIR_SHARE_REACHED:
             level = named(pool, str(reason.numbers["level"]))
             after = now[level.name][GPUS] + times(need(job), job.spec.least_workers)[GPUS]
@@ -199,7 +199,7 @@ def test_named_share_would_be_exceeded(pool: Snapshot) -> None:
 def test_advice_holds_when_followed(pool: Snapshot) -> None:
     """A smaller job starts immediately, or becomes possible, as the remedy promises."""
     pool = at_rest(pool)
-    for job, reason in told(pool):
+    for job, reason in waiting_reasons(pool):
         if (smaller := reason.numbers.get("would_start_with")) is not None:
             follows = changed(pool, replace(job, spec=job.spec.changed(gpus=int(smaller))))
             assert job.id in starts(decide(follows))
@@ -232,7 +232,7 @@ def test_advice_holds_when_followed(pool: Snapshot) -> None:
 def test_protection_reason_vanishes_without_protection(pool: Snapshot) -> None:
     """R19."""
     pool = at_rest(pool)
-    for _, reason in told(pool):
+    for _, reason in waiting_reasons(pool):
         if reason.code is ReasonCode.VICTIMS_PROTECTED:
             assert any(job.activity is Activity.RUNNING for job in pool.jobs)
             jobs = tuple(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.curves.figures import best, last
 from benchpool_scheduler.curves.points import MOST, Line, Point, Reported, extended, thinned
-from benchpool_scheduler.curves.series import MOST_NAMES, MetricReport, as_told, remade, taken
+from benchpool_scheduler.curves.series import MOST_NAMES, MetricReport, as_reports, remade, taken
 
 VALUES = st.none() | st.floats(-1e6, 1e6)
 STEPS = st.integers(0, 10**6)
@@ -19,7 +19,7 @@ STORIES = st.lists(st.tuples(st.integers(1, 4), REPORTS), max_size=6)
 LONG = st.lists(st.tuples(STEPS, VALUES), min_size=5, max_size=400, unique_by=lambda it: it[0])
 
 
-def told(story: Sequence[tuple[int, list[Reported]]], most: int = MOST) -> Line:
+def line_of(story: Sequence[tuple[int, list[Reported]]], most: int = MOST) -> Line:
     line: Line = ()
     for attempt, reports in story:
         line = extended(line, attempt, reports, most)
@@ -32,7 +32,7 @@ def drawn(line: Line) -> list[tuple[int, int, float | None]]:
 
 @given(STORIES)
 def test_steps_rise_and_attempts_never_fall(story: list[tuple[int, list[Reported]]]) -> None:
-    line = told(story)
+    line = line_of(story)
     assert [it.step for it in line] == sorted({it.step for it in line})
     assert [it.attempt for it in line] == sorted(it.attempt for it in line)
 
@@ -46,14 +46,14 @@ def test_repeated_report_changes_nothing(
         (attempt, [Reported(it.value, float(number), it.step) for number, it in enumerate(reports)])
         for attempt, reports in story[:1]
     ]
-    line = told(rising)
-    assert told([*rising, *rising]) == line
+    line = line_of(rising)
+    assert line_of([*rising, *rising]) == line
 
 
 def test_resumed_attempt_replaces_points_from_its_first_step() -> None:
     first = [Reported(float(9 - step), float(step), step) for step in range(8)]
     second = [Reported(5.5, 20.0, 4), Reported(4.5, 21.0, 5)]
-    line = told([(1, first), (2, second)])
+    line = line_of([(1, first), (2, second)])
     assert [it.step for it in line] == [0, 1, 2, 3, 4, 5]
     assert [it.attempt for it in line] == [1, 1, 1, 1, 2, 2]
     late = extended(line, 1, [Reported(0.0, 30.0, 7)])
@@ -62,9 +62,9 @@ def test_resumed_attempt_replaces_points_from_its_first_step() -> None:
 
 def test_stepless_values_continue_after_pause() -> None:
     bare = [Reported(1.0, 1.0), Reported(2.0, 2.0)]
-    line = told([(1, bare), (2, [Reported(3.0, 9.0)])])
+    line = line_of([(1, bare), (2, [Reported(3.0, 9.0)])])
     assert drawn(line) == [(1, 0, 1.0), (1, 1, 2.0), (2, 2, 3.0)]
-    assert told([(1, bare), (1, bare)]) == told([(1, bare)])
+    assert line_of([(1, bare), (1, bare)]) == line_of([(1, bare)])
 
 
 @given(LONG, st.integers(5, 60))
@@ -116,6 +116,6 @@ def test_stored_points_rebuild_same_curves(story: list[tuple[int, list[Reported]
     lines = remade(
         MetricReport(attempt, tuple(("loss", it) for it in reports)) for attempt, reports in story
     )
-    assert {name: set(line) for name, line in remade(as_told(lines)).items()} == {
+    assert {name: set(line) for name, line in remade(as_reports(lines)).items()} == {
         name: set(line) for name, line in lines.items() if line
     }

@@ -124,17 +124,17 @@ async def test_http_1_0_stream_arrives_immediately(stage: Stage, susan: httpx.As
 async def test_program_gets_start_of_body_before_its_end(
     stage: Stage, susan: httpx.AsyncClient
 ) -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"first")
-        heard.set()
+        received.set()
         await reader.readuntil(b"0\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     async def body() -> AsyncIterator[bytes]:
         yield b"first"
-        await asyncio.wait_for(heard.wait(), 120)
+        await asyncio.wait_for(received.wait(), 120)
         yield b"second"
 
     async with raw(talk) as backend:
@@ -212,7 +212,7 @@ async def test_program_request_ends_when_client_disconnects_before_answer(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf \r\n",
@@ -220,11 +220,11 @@ async def test_program_request_ends_when_client_disconnects_before_answer(
     ],
 )
 async def test_truncated_answer_is_error(
-    stage: Stage, susan: httpx.AsyncClient, said: bytes
+    stage: Stage, susan: httpx.AsyncClient, reply: bytes
 ) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
+        writer.write(reply)
 
     async with raw(talk) as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
@@ -270,17 +270,17 @@ async def test_stalled_body_is_rejected_with_timeout() -> None:
 
 
 async def test_slow_program_is_not_blamed_on_sender() -> None:
-    go_on = asyncio.Event()
+    resume = asyncio.Event()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        await go_on.wait()
+        await resume.wait()
         await reader.readexactly(50 * MIB)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     async with staged(bodies=BodyBounds(patience_s=0.1)) as stage, raw(talk) as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
-        asyncio.get_running_loop().call_later(1.0, go_on.set)
+        asyncio.get_running_loop().call_later(1.0, resume.set)
         async with direct.AsyncClient(base_url=stage.url, timeout=120) as client:
             answer = await client.post(
                 "s/chat/", content=b"x" * 50 * MIB, headers={"Authorization": "token susan"}

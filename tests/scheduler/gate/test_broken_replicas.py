@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from benchpool_scheduler.gate import Backend, Openness
-from benchpool_support.gate_stage import Stage, Talk, echo, raw, told
+from benchpool_support.gate_stage import Stage, Talk, echo, echoed, raw
 from benchpool_support.loopback import free_port
 from benchpool_support.waiting import until_async
 
@@ -28,7 +28,7 @@ async def test_request_is_retried_on_another_replica_after_refused_connection(
         answer = await susan.request(method, "s/chat/", content=b"x" if method[0] == "P" else b"")
         assert answer.status_code == 200
         if method != "HEAD":
-            assert told(answer.content)["method"] == method
+            assert echoed(answer.content)["method"] == method
     assert stage.gate.in_flight("chat") == 0
 
 
@@ -56,14 +56,14 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("said", NONSENSE)
+@pytest.mark.parametrize("reply", NONSENSE)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_non_http_answer_is_bad_gateway(
-    stage: Stage, susan: httpx.AsyncClient, method: str, said: bytes
+    stage: Stage, susan: httpx.AsyncClient, method: str, reply: bytes
 ) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
+        writer.write(reply)
 
     async with raw(talk) as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
@@ -138,7 +138,7 @@ async def test_restart_on_another_port_is_followed_immediately(
     for job in ("old", "new"):
         async with echo(job) as backend:
             stage.directory.set("chat", Openness.READY, (backend,))
-            host = told((await susan.get("s/chat/")).content)["headers"]["Host"]
+            host = echoed((await susan.get("s/chat/")).content)["headers"]["Host"]
             assert host == [f"127.0.0.1:{backend.port}"]
 
 

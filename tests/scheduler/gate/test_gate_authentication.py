@@ -11,7 +11,7 @@ import pytest
 from benchpool_scheduler.api import Timing
 from benchpool_scheduler.gate import Openness
 from benchpool_support import direct
-from benchpool_support.gate_stage import SESSION, Stage, raw, staged, told
+from benchpool_support.gate_stage import SESSION, Stage, echoed, raw, staged
 
 PATHS = ["", "metrics", "docs", "health", "v1/models", "oauth_callback", "static/x.js", "%2e%2e/x"]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -63,7 +63,7 @@ async def test_token_in_url_is_ignored(chat: Stage) -> None:
 async def test_program_is_accepted_with_either_token_kind(chat: Stage, kind: str) -> None:
     answer = await ask(chat, "GET", "s/chat/", {"Authorization": f"{kind} susan"})
     assert answer.status_code == 200
-    assert told(answer.content)["headers"]["X-Forwarded-User"] == ["susan"]
+    assert echoed(answer.content)["headers"]["X-Forwarded-User"] == ["susan"]
 
 
 async def test_browser_without_login_is_redirected_and_returns(chat: Stage) -> None:

@@ -18,7 +18,7 @@ from tornado.websocket import WebSocketHandler, websocket_connect
 from benchpool_scheduler.gate import Backend, Openness
 from benchpool_scheduler.workstation import proxy
 from benchpool_support import direct
-from benchpool_support.gate_stage import SESSION, Stage, echo, listening, raw, told
+from benchpool_support.gate_stage import SESSION, Stage, echo, echoed, listening, raw
 from benchpool_support.loopback import free_port
 from benchpool_support.waiting import until_async
 
@@ -85,9 +85,9 @@ async def test_paths_and_names_are_forwarded_without_forged_headers(
     }
     async with echo() as backend:
         stage.directory.set("chat", Openness.READY, (backend,))
-        said = told((await program.get("s/chat/a%2Fb?c=%20", headers=forged)).content)
-    assert said["uri"] == "/a%2Fb?c=%20"
-    seen = said["headers"]
+        request = echoed((await program.get("s/chat/a%2Fb?c=%20", headers=forged)).content)
+    assert request["uri"] == "/a%2Fb?c=%20"
+    seen = request["headers"]
     assert seen["X-Forwarded-User"] == ["susan"]
     assert seen["X-Forwarded-For"][0].endswith("127.0.0.1")
     assert seen["X-Forwarded-Proto"] == ["http"]

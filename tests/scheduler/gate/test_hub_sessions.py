@@ -16,7 +16,7 @@ from tornado.web import Application, RequestHandler, create_signed_value
 from benchpool_scheduler.api import HubIdentity
 from benchpool_scheduler.gate import Backend, Openness, ServiceGate
 from benchpool_support import direct
-from benchpool_support.gate_stage import PREFIX, SmallDirectory, echo, listening, told
+from benchpool_support.gate_stage import PREFIX, SmallDirectory, echo, echoed, listening
 
 SECRET = b"of this test's cookies, 32 bytes"
 SCOPE = "access:services!service=benchpool"
@@ -93,7 +93,7 @@ async def ask(site: Site, method: str = "GET", **headers: str) -> httpx.Response
 
 async def test_token_is_accepted_and_removed(site: Site) -> None:
     answer = await ask(site, Authorization="Bearer of-susan")
-    seen = told(answer.content)["headers"]
+    seen = echoed(answer.content)["headers"]
     assert seen["X-Forwarded-User"] == ["susan"]
     assert "of-susan" not in answer.text
 
@@ -106,7 +106,7 @@ async def test_session_is_accepted_without_xsrf_token(site: Site, mode: str, met
         site, method, Cookie=session(), Sec_Fetch_Mode=mode, Sec_Fetch_Site="same-origin"
     )
     assert answer.status_code == 200
-    assert told(answer.content)["headers"]["Cookie"] == ["theirs=1"]
+    assert echoed(answer.content)["headers"]["Cookie"] == ["theirs=1"]
     assert "of-susan" not in answer.text
 
 

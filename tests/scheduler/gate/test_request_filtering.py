@@ -9,7 +9,7 @@ import pytest
 
 from benchpool_scheduler.gate import Openness
 from benchpool_support import direct
-from benchpool_support.gate_stage import SESSION, Stage, echo, raw, staged, told
+from benchpool_support.gate_stage import SESSION, Stage, echo, echoed, raw, staged
 
 FORGED = {
     "X-Forwarded-User": "root",
@@ -41,7 +41,7 @@ async def test_forged_headers_are_replaced_by_gate_headers(
     chat: Stage, susan: httpx.AsyncClient
 ) -> None:
     answer = await susan.get("s/chat/", headers=FORGED)
-    seen = told(answer.content)["headers"]
+    seen = echoed(answer.content)["headers"]
     values = [value for values in seen.values() for value in values]
     assert not [value for value in values if "root" in value or "evil" in value or "9.9" in value]
     assert seen["X-Forwarded-User"] == ["susan"]
@@ -61,7 +61,7 @@ async def test_hub_cookies_and_tokens_are_removed(chat: Stage, susan: httpx.Asyn
     answer = await susan.get("s/chat/", headers={"Cookie": cookie, **{"Origin": "null"}})
     assert answer.status_code == 403
     answer = await susan.get("s/chat/", headers={"Cookie": cookie})
-    assert told(answer.content)["headers"]["Cookie"] == ["mine=1; theirs=2"]
+    assert echoed(answer.content)["headers"]["Cookie"] == ["mine=1; theirs=2"]
 
 
 async def test_hidden_cookies_are_removed() -> None:
@@ -70,12 +70,12 @@ async def test_hidden_cookies_are_removed() -> None:
         stage.directory.set("chat", Openness.READY, (backend,))
         async with direct.AsyncClient() as client:
             answer = await client.get(f"{stage.url}s/chat/", headers=headers)
-    assert told(answer.content)["headers"]["Cookie"] == ["mine=1"]
+    assert echoed(answer.content)["headers"]["Cookie"] == ["mine=1"]
 
 
 async def test_origin_and_host_are_those_of_replica(chat: Stage, susan: httpx.AsyncClient) -> None:
     answer = await susan.post("s/chat/", headers={"Origin": f"http://127.0.0.1:{chat.port}"})
-    seen = told(answer.content)["headers"]
+    seen = echoed(answer.content)["headers"]
     assert seen["Origin"] == [f"http://{seen['Host'][0]}"]
 
 
@@ -97,14 +97,14 @@ async def test_path_is_forwarded_without_service_prefix(chat: Stage, asked: str,
     )
     answer = (await reader.read()).partition(b"\r\n\r\n")[2]
     writer.close()
-    assert told(answer)["uri"] == seen
+    assert echoed(answer)["uri"] == seen
 
 
 async def test_program_may_receive_whole_path(stage: Stage, susan: httpx.AsyncClient) -> None:
     async with echo() as backend:
         stage.directory.set("board", Openness.READY, (backend,), keep_prefix=True)
         answer = await susan.get("s/board/a?b")
-    assert told(answer.content)["uri"] == "/services/benchpool/s/board/a?b"
+    assert echoed(answer.content)["uri"] == "/services/benchpool/s/board/a?b"
 
 
 async def test_path_without_slash_is_redirected(chat: Stage, susan: httpx.AsyncClient) -> None:

@@ -98,11 +98,11 @@ class Neighbour(RequestHandler):
 
     asked: list[str] = []  # noqa: RUF012
 
-    def _say(self, path: str) -> None:
+    def _serve(self, path: str) -> None:
         self.asked.append(f"{self.request.method} {path}")
         self.write("a secret of susan's")
 
-    get = post = _say
+    get = post = _serve
 
 
 @pytest_asyncio.fixture

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from benchpool_scheduler.gate import Openness
-from benchpool_support.gate_stage import SESSION, Stage, echo, told
+from benchpool_support.gate_stage import SESSION, Stage, echo, echoed
 from benchpool_support.waiting import until_async
 
 SENTENCE = "It waits for 1 GPU: third in line, likely in 4 minutes."
@@ -80,8 +80,8 @@ async def test_request_preferring_wait_is_answered_when_ready(
     starting.directory.set("chat", Openness.STARTING, (), "It loads.")  # not yet
     async with echo() as backend:
         starting.directory.set("chat", Openness.READY, (backend,))
-        said = told((await asyncio.wait_for(asked, 120)).content)
-    assert (said["method"], said["body"]) == (method, body.decode())
+        request = echoed((await asyncio.wait_for(asked, 120)).content)
+    assert (request["method"], request["body"]) == (method, body.decode())
 
 
 async def test_request_waits_at_most_its_preferred_time(
@@ -107,8 +107,8 @@ async def test_held_client_losing_permission_gets_not_found(
 ) -> None:
     asked = asyncio.ensure_future(susan.get("s/chat/", headers={"Prefer": "wait=60"}))
     await until_async(lambda: starting.directory.woken)
-    starting.directory.strangers.add("susan")
-    starting.directory.tell("chat")
+    starting.directory.denied.add("susan")
+    starting.directory.notify("chat")
     assert (await asyncio.wait_for(asked, 120)).status_code == 404
 
 
@@ -117,7 +117,7 @@ async def test_page_is_notified_of_state_change(starting: Stage, susan: httpx.As
     assert (first["ready"], first["sentence"]) == (False, SENTENCE)
     asked = asyncio.ensure_future(susan.get("service-state/chat", params={"seen": first["seen"]}))
     await until_async(lambda: starting.directory.waiting("chat"))
-    starting.directory.tell("chat")  # no change of the page
+    starting.directory.notify("chat")  # no change of the page
     await until_async(lambda: starting.directory.waiting("chat"))
     starting.directory.set("chat", Openness.STARTING, (), "It is next in line.")
     now = (await asyncio.wait_for(asked, 120)).json()

@@ -192,7 +192,7 @@ async def test_websocket_is_closed_when_caller_loses_permission() -> None:
         client = await connected(stage)
         await client.write_message("hello")
         assert await client.read_message() == "hello"
-        stage.directory.strangers.add("susan")
+        stage.directory.denied.add("susan")
         assert await asyncio.wait_for(client.read_message(), 120) is None
         await asyncio.wait_for(stage.gate.drained("t1"), 120)
 

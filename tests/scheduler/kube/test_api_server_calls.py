@@ -122,9 +122,9 @@ async def test_unreachable_api_server_is_reported(tmp_path: Path) -> None:
     )
     async with connect(config, patience=RetryPolicy(total_s=0.3, first_s=0.05)) as away:
         assert away.namespace == "here"
-        with pytest.raises(KubeUnavailable, match=r"127\.0\.0\.1:9 did not complete GET") as told:
+        with pytest.raises(KubeUnavailable, match=r"127\.0\.0\.1:9 did not complete GET") as caught:
             await away.get(NAMESPACES, "default")
-        numbers = told.value.numbers
+        numbers = caught.value.numbers
         assert isinstance(numbers["tries"], int)
         assert numbers["tries"] > 1
 

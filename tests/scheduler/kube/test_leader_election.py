@@ -142,7 +142,7 @@ async def writer(
         await process.wait()
 
 
-async def said(process: asyncio.subprocess.Process) -> str:
+async def next_line(process: asyncio.subprocess.Process) -> str:
     assert process.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
         return (await process.stdout.readline()).decode().strip()
@@ -152,15 +152,15 @@ async def test_stopped_leader_writes_nothing_after_takeover(
     access: Access, connection: Connection, namespace: str
 ) -> None:
     async with writer(access, namespace, "old") as old:
-        assert await said(old) == "leads 1"
+        assert await next_line(old) == "leads 1"
         await until_async(lambda: _names(connection, namespace, "epoch=1"))
         old.send_signal(signal.SIGSTOP)
         async with writer(access, namespace, "new") as new:
-            assert await said(new) == "leads 2"
+            assert await next_line(new) == "leads 2"
             of_new = await until_async(lambda: _names(connection, namespace, "epoch=2"))
             of_old = await _names(connection, namespace, "epoch=1")
             old.send_signal(signal.SIGCONT)
-            assert "NotLeading" in await said(old)
+            assert "NotLeading" in await next_line(old)
             await until_async(
                 lambda: _names(connection, namespace, "epoch=2"), holds=lambda now: now > of_new
             )

@@ -60,7 +60,7 @@ async def test_token_identifies_node_and_is_cached() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "status",
     [
         ReviewStatus(),
         ReviewStatus(True, ReviewedUser("system:serviceaccount:lab:x", {NODE: ["n0"]}), [AUDIENCE]),
@@ -70,8 +70,8 @@ async def test_token_identifies_node_and_is_cached() -> None:
     ],
     ids=["unknown", "another account", "for somebody else", "of no node", "not good"],
 )
-async def test_other_token_identifies_no_node(said: ReviewStatus) -> None:
-    connection, clock = ScriptedConnection(said, GOOD), FakeClock()
+async def test_other_token_identifies_no_node(status: ReviewStatus) -> None:
+    connection, clock = ScriptedConnection(status, GOOD), FakeClock()
     at = tokens(connection, clock)
     assert [await at.node("t"), await at.node("t")] == [None, None]
     assert len(connection.asked) == 1

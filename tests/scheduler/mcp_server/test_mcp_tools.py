@@ -46,7 +46,7 @@ def text(answer: CallToolResult) -> str:
     return only.text
 
 
-def said(answer: CallToolResult) -> Any:
+def payload(answer: CallToolResult) -> Any:
     assert not answer.is_error, answer
     return json.loads(text(answer))
 
@@ -82,9 +82,9 @@ async def test_why_tool_shows_wait_reason(service: Served) -> None:
     sent(service, "susan", "sleep", "600", gpus=4)
     waits = sent(service, "susan", "sleep", "600", gpus=4)
     async with tools_of(service) as client:
-        why = said(await client.call_tool("why", {"job": waits.id}))
-        listed = said(await client.call_tool("jobs", {"limit": 1}))
-        quota = said(await client.call_tool("quota", {}))
+        why = payload(await client.call_tool("why", {"job": waits.id}))
+        listed = payload(await client.call_tool("jobs", {"limit": 1}))
+        quota = payload(await client.call_tool("quota", {}))
     with service.client("susan") as own:
         assert why["reason"]["code"] == reason_of(own.why(waits.id))
     assert [job["id"] for job in listed] == [waits.id]
@@ -97,8 +97,8 @@ async def test_log_tail_is_returned_as_text(service: Served) -> None:
     with service.client("susan") as own:
         own.wait(job.id)
     async with tools_of(service) as client:
-        log = said(await client.call_tool("log", {"job": job.id}))
-        first = said(await client.call_tool("log", {"job": job.id, "offset": 0, "limit": 5}))
+        log = payload(await client.call_tool("log", {"job": job.id}))
+        first = payload(await client.call_tool("log", {"job": job.id, "offset": 0, "limit": 5}))
     assert log["text"].endswith("the end of it\n")
     assert len(log["text"]) == 16 * 1024
     assert (first["text"], first["next"], first["ended"]) == ("first", 5, False)
@@ -109,7 +109,7 @@ async def test_what_if_is_answered_only_to_administrator(
 ) -> None:
     question = {"settings": [{"key": "projects.vision.quota", "value": 1}], "more_gpus": 2}
     async with tools_of(service, by="root") as client:
-        answer = said(await client.call_tool("whatif", question))
+        answer = payload(await client.call_tool("whatif", question))
     assert {project["name"] for project in answer["projects"]} >= {"vision", "speech"}
     async with tools_of(service) as client:
         assert "administrator" in refused(await client.call_tool("whatif", question))
@@ -143,7 +143,7 @@ async def test_write_tools_require_flag(service: Served) -> None:
         (cancel,) = [one for one in (await client.list_tools()).tools if one.name == "cancel"]
         assert cancel.annotations is not None
         assert not cancel.annotations.read_only_hint
-        said(await client.call_tool("cancel", {"job": job.id, "reason": "its loss is NaN"}))
+        payload(await client.call_tool("cancel", {"job": job.id, "reason": "its loss is NaN"}))
     with service.client("susan") as own:
         ended = own.wait(job.id)
     assert ended.state == "cancelled"

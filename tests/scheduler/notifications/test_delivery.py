@@ -74,9 +74,9 @@ async def test_site_host_is_called_only_if_listed() -> None:
 
         strict = NotificationSender(SiteNotifications(kinds=("https",)), look_up)
         hidden = KeptAddress("a", "https://rebinds.example.com/hook", SECRET)
-        said = await strict.send(hidden, BUNDLE, 1.0)
-        assert said is not None
-        assert "the administrator has not listed it" in said
+        problem = await strict.send(hidden, BUNDLE, 1.0)
+        assert problem is not None
+        assert "the administrator has not listed it" in problem
         lenient = NotificationSender(
             SiteNotifications(kinds=("https",), hosts=("rebinds.example.com",)), look_up
         )
@@ -127,5 +127,5 @@ async def test_mail_is_sent_as_plain_text(server: tuple[Inbox, MailServer]) -> N
 async def test_unreachable_mail_server_is_reported() -> None:
     mail = MailServer("127.0.0.1", "benchpool@example.org", ("example.org",), port=9)
     sender = NotificationSender(SiteNotifications(mail=mail))
-    said = await sender.send(KeptAddress("a", "susan@example.org"), BUNDLE, 1.0)
-    assert said == "The mail server did not accept the message."
+    problem = await sender.send(KeptAddress("a", "susan@example.org"), BUNDLE, 1.0)
+    assert problem == "The mail server did not accept the message."

@@ -38,7 +38,7 @@ def test_allowed_addresses_are_accepted(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("susan@example.com", "only to addresses at @example.org"),
         ("susan@example.org, joe@example.org", "not a mail address"),
@@ -60,8 +60,8 @@ def test_allowed_addresses_are_accepted(url: str) -> None:
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIia, json://10.0.0.1", "one address"),
     ],
 )
-def test_rejected_address_is_not_repeated_in_message(url: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said) as refused:
+def test_rejected_address_is_not_repeated_in_message(url: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as refused:
         addresses.check(NewAddress(url, SECRET), SITE)
     assert "pass" not in refused.value.message
     assert "TIia" not in refused.value.message
@@ -104,7 +104,7 @@ def test_site_notifications_file_enables_only_listed_kinds(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("kind: [https]\n", "line 1: kind is not a known key; did you mean `kinds`?"),
         (f"{MAIL}  port: hunter2\n", "line 5: mail.port is invalid: expected `int`"),
@@ -119,11 +119,11 @@ def test_site_notifications_file_enables_only_listed_kinds(tmp_path: Path) -> No
     ],
 )
 def test_invalid_file_is_rejected_with_position_but_no_value(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / site.FILE
     file.write_text(text)
     with pytest.raises(InvalidInput) as refused:
         site.load(file)
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert "hunter2" not in refused.value.message

@@ -19,16 +19,18 @@ from benchpool_scheduler.store.records import JobRecord, Note, PreemptionRecord
 from benchpool_support.job_records import T, job
 
 HOUR = 3600.0
-WISH = Subscription("susan", T - HOUR, events.usual(admin=False))
+SUBSCRIPTION = Subscription("susan", T - HOUR, events.usual(admin=False))
 
 
-def told(
+def texts(
     record: JobRecord,
     now: float = T + 10 * HOUR,
     pause: PreemptionRecord | None = None,
-    **wish: Any,
+    **choices: Any,
 ) -> list[str]:
-    return [it.text for it in job_messages.of_job(record, pause, replace(WISH, **wish), now)]
+    return [
+        it.text for it in job_messages.of_job(record, pause, replace(SUBSCRIPTION, **choices), now)
+    ]
 
 
 def paused(**more: Any) -> PreemptionRecord:
@@ -44,16 +46,16 @@ def test_event_table_is_complete_and_gpu_events_require_administrator() -> None:
 
 def test_start_is_notified_only_after_long_wait() -> None:
     late = job(name="train", id="k" * 26, state=JobState.RUNNING, started=T + 2 * HOUR, attempt=1)
-    assert told(late) == ["Job train (kkkkkkkk) started after 2 h in the queue."]
-    assert told(replace(late, started=T + 60)) == []
-    assert told(replace(late, started=T + 60), wait_s=0) != []
-    assert told(late, events=(Event.FAILED,)) == []
+    assert texts(late) == ["Job train (kkkkkkkk) started after 2 h in the queue."]
+    assert texts(replace(late, started=T + 60)) == []
+    assert texts(replace(late, started=T + 60), wait_s=0) != []
+    assert texts(late, events=(Event.FAILED,)) == []
 
 
 def test_subscription_before_clock_change_hides_nothing() -> None:
     ended = job(name="train", id="k" * 26, state=JobState.SUCCEEDED, ended=T, attempt=1)
-    assert told(ended, now=T + 60, since=T + 30) == []
-    assert told(ended, now=T + 60, since=T + HOUR) == ["Job train (kkkkkkkk) succeeded."]
+    assert texts(ended, now=T + 60, since=T + 30) == []
+    assert texts(ended, now=T + 60, since=T + HOUR) == ["Job train (kkkkkkkk) succeeded."]
 
 
 @pytest.mark.parametrize(
@@ -70,41 +72,41 @@ def test_subscription_before_clock_change_hides_nothing() -> None:
 )
 def test_end_is_notified_with_reason(state: JobState, note: Note | None, text: str) -> None:
     over = job(id="k" * 26, state=state, started=T, ended=T + HOUR, attempt=1, note=note)
-    assert told(over) == [f"Job train (kkkkkkkk) {text}"]
+    assert texts(over) == [f"Job train (kkkkkkkk) {text}"]
 
 
 def test_own_actions_are_not_notified() -> None:
     by_me = Note("x", "Cancelled by susan.", numbers={"by": "susan"})
-    assert told(job(state=JobState.CANCELLED, ended=T + 60, note=by_me)) == []
+    assert texts(job(state=JobState.CANCELLED, ended=T + 60, note=by_me)) == []
     stopped = job(state=JobState.PAUSED, started=T, attempt=1)
-    assert told(stopped, pause=paused(by="susan")) == []
+    assert texts(stopped, pause=paused(by="susan")) == []
     after_others = replace(stopped, note=Note("x", "Paused by susan.", numbers={"by": "susan"}))
-    assert told(after_others, pause=paused()) == []
+    assert texts(after_others, pause=paused()) == []
 
 
 def test_pause_is_notified_after_delay_unless_resumed() -> None:
     waits = job(id="k" * 26, started=T, attempt=1)
     soon, late = T + HOUR + 20 + 29 * 60, T + HOUR + 20 + 31 * 60
     assert job_messages.waits_for_time(waits)
-    assert told(waits, soon, paused()) == []
-    assert told(waits, late, paused()) == [
+    assert texts(waits, soon, paused()) == []
+    assert texts(waits, late, paused()) == [
         "Job train (kkkkkkkk) has been paused for more than 30 min, to make room for vision."
     ]
-    assert told(waits, late, paused(resumed_at=late - 5)) == []
-    by_ada = told(replace(waits, state=JobState.PAUSED), late, paused(by="ada", said="new disk."))
+    assert texts(waits, late, paused(resumed_at=late - 5)) == []
+    by_ada = texts(replace(waits, state=JobState.PAUSED), late, paused(by="ada", said="new disk."))
     assert by_ada[0].endswith("30 min, by ada: new disk.")
 
 
 def test_events_before_subscription_or_long_past_are_not_notified() -> None:
     over = job(state=JobState.SUCCEEDED, started=T, ended=T + HOUR, attempt=1)
-    assert told(over, since=T + 2 * HOUR) == []
-    assert told(over, now=T + 30 * HOUR) == []
+    assert texts(over, since=T + 2 * HOUR) == []
+    assert texts(over, now=T + 30 * HOUR) == []
 
 
 def test_same_facts_give_same_ids() -> None:
     over = job(state=JobState.FAILED, started=T + HOUR, ended=T + 2 * HOUR, attempt=1)
     first, second = (
-        [it.id for it in job_messages.of_job(over, None, WISH, now)]
+        [it.id for it in job_messages.of_job(over, None, SUBSCRIPTION, now)]
         for now in (T + 2 * HOUR, T + 9 * HOUR)
     )
     assert first == second == [f"{over.id}-started", f"{over.id}-failed"]

@@ -31,10 +31,10 @@ def stage(
 
 def report(pool: Pool, lease: str) -> BenchIdleness:
     """Report an idle server that can release its GPUs."""
-    said = BenchActivity(
+    activity = BenchActivity(
         kernels=1, busy_kernels=0, executions=3, terminal_programs=0, gives_up=True
     )
-    return pool.idle.report(SUSAN, lease, said)
+    return pool.idle.report(SUSAN, lease, activity)
 
 
 async def due(pool: Pool) -> str:
@@ -58,29 +58,29 @@ async def acts(pool: Pool) -> list[tuple[str, str]]:
 async def test_idle_bench_gpu_is_lent_without_loss(stage: ParkingPool) -> None:
     async with stage.pool() as pool:
         lease = await due(pool)
-        await pool.idle.giver.go_on()
-        pool.idle.say()
+        await pool.idle.giver.advance()
+        pool.idle.notify_owners()
         assert report(pool, lease).command is BenchCommand.NONE
-        (told,) = pool.observed.now.idle_benches.values()
-        assert "its GPU is being lent, and its kernel keeps" in told
+        (text,) = pool.observed.now.idle_benches.values()
+        assert "its GPU is being lent, and its kernel keeps" in text
         await stands(pool, lease, ParkStep.PARKED)
         assert pool.ledger.lease(lease) is None
         assert stage.machine.state(stage.kernel.pid) == "checkpointed"
         pool.idle.watcher.meet()
-        await pool.idle.giver.go_on()
+        await pool.idle.giver.advance()
         assert await acts(pool) == [("benchpool", "bench-park"), ("benchpool", "bench-parked")]
 
 
 async def test_unparkable_kernel_loses_gpu_by_next_action(
     stage: ParkingPool,
 ) -> None:
-    with subprocess.Popen(["sleep", "600"]) as stranger:
-        stage.machine.put(stranger.pid, "running", 2**30)
-        stage.on_bench = frozenset({stranger.pid})
+    with subprocess.Popen(["sleep", "600"]) as program:
+        stage.machine.put(program.pid, "running", 2**30)
+        stage.on_bench = frozenset({program.pid})
         async with stage.pool() as pool:
             lease = await due(pool)
-            await pool.idle.giver.go_on()
+            await pool.idle.giver.advance()
             assert report(pool, lease).command is BenchCommand.RELEASE
             assert await acts(pool) == [("benchpool", "bench-release")]
             assert stage.machine.state(stage.kernel.pid) == "running"
-        stranger.kill()
+        program.kill()

@@ -173,16 +173,16 @@ async def test_shared_memory_is_no_obstacle_without_trial(
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("parking", "build.parking"), ("lend_idle", "build.lend_idle")]
+    ("key", "message"), [("parking", "build.parking"), ("lend_idle", "build.lend_idle")]
 )
 async def test_parking_is_off_by_default_and_requires_lending(
-    stage: ParkingPool, key: str, said: str
+    stage: ParkingPool, key: str, message: str
 ) -> None:
     stage.configuration = LENDING.replace(f"{key}: true", f"{key}: false")
     async with stage.pool() as pool:
         lease = (await pool.benches.reserve(HUB, line().lease)).id
-        with pytest.raises(Refused, match=said) as refused:
+        with pytest.raises(Refused, match=message) as refused:
             await pool.reservations.parking.park(SUSAN, lease)
         assert refused.value.code == "parking-off"
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(Refused, match=message):
             pool.reservations.parking.benches(SUSAN)

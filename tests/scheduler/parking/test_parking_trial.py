@@ -69,7 +69,7 @@ def test_trial_uses_idle_gpu(
 
 
 @pytest.mark.parametrize(
-    ("faults", "said"),
+    ("faults", "message"),
     [
         ({"lock": "600"}, "to host memory: it ended up running: "
                           "cuCheckpointProcessLock: CUDA_ERROR_NOT_READY (600)"),
@@ -85,12 +85,12 @@ def test_trial_uses_idle_gpu(
     ],
 )  # fmt: skip
 def test_each_driver_fault_is_reported_and_disables_parking(
-    machine: ScriptedMachine, tmp_path: Path, faults: dict[str, str], said: str
+    machine: ScriptedMachine, tmp_path: Path, faults: dict[str, str], message: str
 ) -> None:
     machine.faults(**faults)
     with LibcudaDriver({**libcuda_driver.TIMES_S, "unlock": 0.5}) as driver:
         found = parking.attempt(tmp_path, driver, machine)
-    assert said in found.text
+    assert message in found.text
     assert (found.level, trial.recorded(tmp_path)) == ("degraded", None)
 
 
@@ -168,8 +168,8 @@ def test_trial_runs_only_on_request(
     assert "trial: not tried yet on this machine" in named["Parking"].text
     assert not list(machine.place.iterdir())
     assert doctor.run(DoctorOptions(tmp_path, json=True, try_parking=True)) == 0
-    (said,) = json.loads(capsys.readouterr().out)
-    assert said["name"] == "Parking"
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert finding["name"] == "Parking"
     named = {it.name: it for it in findings.look(StateFolder(tmp_path), {})}
     assert "A trial succeeded" in named["Parking"].text
     machine.faults(lock="801")

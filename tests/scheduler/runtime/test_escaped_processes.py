@@ -24,8 +24,8 @@ from benchpool_support.workers import (
     Listener,
     cancel,
     end_all_workers,
-    log_says,
     python_launch,
+    until_logged,
 )
 
 ESCAPE = (
@@ -62,7 +62,7 @@ def folder_of(runtime: LocalRuntime, worker: WorkerId) -> Path:
 
 async def escapee(runtime: LocalRuntime, worker: WorkerId) -> int:
     """Return the pid of the daemon after the supervisor has noted it."""
-    log = (await log_says(runtime, worker, b"all up")).decode()
+    log = (await until_logged(runtime, worker, b"all up")).decode()
     pid = int(log.split()[1])
     await until_async(lambda: pid in dict(process_notes.noted(str(folder_of(runtime, worker)))))
     assert process_identity.stat_fields(pid)[1] != str(os.getpid()).encode()  # type: ignore[index]
@@ -109,7 +109,7 @@ async def test_command_ends_with_supervisor_without_scheduler(state: Path) -> No
     await first.open([])
     launch = python_launch("import os, time; print(os.getpid(), 'up'); time.sleep(600)")
     await first.start(launch)
-    pid = int((await log_says(first, launch.worker, b"up")).split()[0])
+    pid = int((await until_logged(first, launch.worker, b"up")).split()[0])
     supervisor = supervisor_of(first, launch.worker)
     await first.close()
     command = os.pidfd_open(pid)
@@ -156,9 +156,9 @@ async def test_reused_pid_is_not_killed(
     assert ticks is not None
     notes = folder_of(runtime, launch.worker) / "processes.json"
     os.kill(supervisor_of(runtime, launch.worker), signal.SIGSTOP)
-    said = json.loads(notes.read_text())
-    said["processes"].append([bystander.pid, ticks - 1])
-    notes.write_text(json.dumps(said))
+    record = json.loads(notes.read_text())
+    record["processes"].append([bystander.pid, ticks - 1])
+    notes.write_text(json.dumps(record))
     os.kill(supervisor_of(runtime, launch.worker), signal.SIGKILL)
     await listener.ended(launch.worker)
     assert bystander.returncode is None

@@ -29,7 +29,7 @@ from benchpool_support.nvml import (
     ScriptedLibrary,
 )
 from benchpool_support.waiting import until_async
-from benchpool_support.workers import Listener, log_says, python_launch
+from benchpool_support.workers import Listener, python_launch, until_logged
 
 A, B = ScriptedGpu("GPU-a"), ScriptedGpu("GPU-b", model="NVIDIA H200", memory_mib=143771)
 
@@ -252,7 +252,7 @@ async def test_worker_processes_are_recognised_on_their_gpus_only(
         gpus=("GPU-a", "GPU-b"),
     )
     await runtime.start(launch)
-    log = await log_says(runtime, launch.worker, b"\n")
+    log = await until_logged(runtime, launch.worker, b"\n")
     worker, child = (int(word) for word in log.split()[1:3])
     assert started_by_us(worker, "GPU-a")
     assert started_by_us(child, "GPU-b")

@@ -16,7 +16,7 @@ from benchpool_scheduler.worker import metric_lines, records
 from benchpool_scheduler.worker.metric_lines import MetricReader, ReportedValue
 
 
-def say(folder: Path, *lines: object) -> None:
+def append(folder: Path, *lines: object) -> None:
     with (folder / records.METRICS).open("a") as file:
         file.writelines(it if isinstance(it, str) else json.dumps(it) + "\n" for it in lines)
 
@@ -32,9 +32,9 @@ def steps(reader: MetricReader) -> list[int | None]:
 def test_metric_lines_are_read_once_and_partial_lines_later(tmp_path: Path) -> None:
     reader = MetricReader(tmp_path, speaks=True)
     assert reader.read() == []
-    say(tmp_path, loss(1), '{"at": 102, "step": 2, "val')
+    append(tmp_path, loss(1), '{"at": 102, "step": 2, "val')
     assert reader.read() == [ReportedValue("loss", 1.0, 101.0, 1)]
-    say(tmp_path, 'ues": {"loss": 0.5}}\n')
+    append(tmp_path, 'ues": {"loss": 0.5}}\n')
     assert reader.read() == [ReportedValue("loss", 0.5, 102.0, 2)]
     assert reader.read() == []
 
@@ -43,13 +43,13 @@ def test_rotated_metrics_file_is_followed_without_loss(
     tmp_path: Path,
 ) -> None:
     reader, current = MetricReader(tmp_path, speaks=True), tmp_path / records.METRICS
-    say(tmp_path, loss(1))
+    append(tmp_path, loss(1))
     assert steps(reader) == [1]
-    say(tmp_path, loss(2))
+    append(tmp_path, loss(2))
     os.replace(current, tmp_path / records.METRICS_BEFORE)
     assert steps(reader) == [2]
     assert steps(reader) == []
-    say(tmp_path, loss(3))
+    append(tmp_path, loss(3))
     assert steps(reader) == [3]
     assert steps(MetricReader(tmp_path, speaks=True)) == [1, 2], "who begins reads all of it"
 
@@ -62,9 +62,9 @@ def test_progress_file_metrics_have_no_step(tmp_path: Path) -> None:
 
 
 def test_nan_becomes_none_and_invalid_metrics_are_skipped(tmp_path: Path) -> None:
-    say(tmp_path, '{"at": 1, "step": 1, "values": {"loss": NaN, "b": "x", "c": true}}\n')
-    say(tmp_path, "[1]\n", '{"at": 1, "step": -1, "values": {"a": 1}}\n', "{" * 5000 + "\n")
-    say(tmp_path, {"at": 1, "step": 1.5, "values": {"a": 1}}, {"at": None, "values": {"a": 1}})
+    append(tmp_path, '{"at": 1, "step": 1, "values": {"loss": NaN, "b": "x", "c": true}}\n')
+    append(tmp_path, "[1]\n", '{"at": 1, "step": -1, "values": {"a": 1}}\n', "{" * 5000 + "\n")
+    append(tmp_path, {"at": 1, "step": 1.5, "values": {"a": 1}}, {"at": None, "values": {"a": 1}})
     found = MetricReader(tmp_path, speaks=True).read()
     assert found == [ReportedValue("loss", None, 1.0, 1)]
 
@@ -78,7 +78,7 @@ def test_link_or_pipe_as_metrics_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_many_metrics_are_read_in_batches_without_loss(tmp_path: Path) -> None:
-    say(tmp_path, *(loss(step) for step in range(3 * metric_lines.VALUES + 7)))
+    append(tmp_path, *(loss(step) for step in range(3 * metric_lines.VALUES + 7)))
     reader, looks = MetricReader(tmp_path, speaks=True), list[list[int | None]]()
     while found := steps(reader):
         looks.append(found)
@@ -88,7 +88,7 @@ def test_many_metrics_are_read_in_batches_without_loss(tmp_path: Path) -> None:
 
 def test_unterminated_text_does_not_block_later_metrics(tmp_path: Path) -> None:
     (tmp_path / records.METRICS).write_bytes(b"x" * (metric_lines.PIECE + 10) + b"\r\n")
-    say(tmp_path, loss(5))
+    append(tmp_path, loss(5))
     reader = MetricReader(tmp_path, speaks=True)
     assert [*steps(reader), *steps(reader), *steps(reader)] == [5]
 
@@ -114,10 +114,10 @@ def test_agent_resends_undelivered_metrics(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shipping, "FOLDER", tmp_path)
     link = _Link()
     shipper = shipping.Shipper(link, str(tmp_path / "none"))  # type: ignore[arg-type]
-    say(tmp_path, loss(1))
+    append(tmp_path, loss(1))
     link.away = True
     shipper.step()
-    say(tmp_path, *(loss(step) for step in range(2, 2 + shipping.VALUES)))
+    append(tmp_path, *(loss(step) for step in range(2, 2 + shipping.VALUES)))
     link.away = False
     shipper.finish(0.0)
     sent = [value for path, body in link.sent if path == "metrics" for value in body["values"]]

@@ -23,10 +23,10 @@ from benchpool_scheduler.worker.supervisor import last_step
 from benchpool_support.workers import (
     Listener,
     cancel,
-    log_says,
     made_passable,
     pause,
     python_launch,
+    until_logged,
     whole_log,
 )
 
@@ -99,12 +99,12 @@ async def test_open_run_of_killed_worker_is_closed(
     runtime, listener = pair
     started = launch(folder, then)
     await runtime.start(started)
-    await log_says(runtime, started.worker, b"deaf" if "deaf" in then else b"up")
+    await until_logged(runtime, started.worker, b"deaf" if "deaf" in then else b"up")
     if stop is not None:
         await runtime.stop(started.worker, stop)
     await listener.ended(started.worker)
-    said = f"benchpool: told http://tracker r1 {status} {os.getuid()} s3cret \n".encode()
-    assert said in await whole_log(runtime, started.worker)
+    line = f"benchpool: told http://tracker r1 {status} {os.getuid()} s3cret \n".encode()
+    assert line in await whole_log(runtime, started.worker)
 
 
 async def test_closed_run_is_left_unchanged(
@@ -135,8 +135,8 @@ async def test_closing_step_runs_as_worker_account(
     python = folder / "python"
     python.write_text("#!/bin/sh\necho benchpool: I am $(id -u)\n")
     python.chmod(0o755)
-    said = json.dumps({"python": str(python), "runs": [{"open": True}]})
-    argv = ("sh", "-c", f"echo '{said}' > $BENCHPOOL_RUNS_FILE; exit 1")
+    record = json.dumps({"python": str(python), "runs": [{"open": True}]})
+    argv = ("sh", "-c", f"echo '{record}' > $BENCHPOOL_RUNS_FILE; exit 1")
     started = python_launch("", argv=argv, account="nobody", working_dir=folder)
     await runtime.start(started)
     await listener.ended(started.worker)

@@ -20,7 +20,7 @@ def line(done: int, every: int, name: str = "") -> bytes:
     return f"\r{label}{percent:3d}%|{drawn:10}| {done}/{every} {times}".encode()
 
 
-def said(folder: Path) -> tuple[float | None, str] | None:
+def progress_in(folder: Path) -> tuple[float | None, str] | None:
     file = folder / "progress.json"
     if not file.exists():
         return None
@@ -31,11 +31,11 @@ def said(folder: Path) -> tuple[float | None, str] | None:
 def test_lasting_bar_sets_progress_and_full_bar_clears_it(tmp_path: Path) -> None:
     bars = BarProgress(str(tmp_path))
     bars.take(line(1, 100), 0.0, None)
-    assert said(tmp_path) == (None, "1/100")
+    assert progress_in(tmp_path) == (None, "1/100")
     bars.take(line(45, 100), LASTS_S, None)
-    assert said(tmp_path) == (0.45, "45/100")
+    assert progress_in(tmp_path) == (0.45, "45/100")
     bars.take(line(100, 100), LASTS_S + EVERY_S, None)
-    assert said(tmp_path) == (None, "100/100")
+    assert progress_in(tmp_path) == (None, "100/100")
 
 
 def test_progress_reported_by_program_is_not_overwritten(tmp_path: Path) -> None:
@@ -43,14 +43,14 @@ def test_progress_reported_by_program_is_not_overwritten(tmp_path: Path) -> None
     bars.take(line(1, 100), 0.0, None)
     (tmp_path / "progress.json").write_text(json.dumps({"fraction": 0.9, "text": "mine"}))
     bars.take(line(45, 100), 10.0, None)
-    assert said(tmp_path) == (0.9, "mine")
+    assert progress_in(tmp_path) == (0.9, "mine")
 
 
 def test_bar_progress_is_written_once_per_second(tmp_path: Path) -> None:
     bars = BarProgress(str(tmp_path))
     for step in range(100):
         bars.take(line(step, 1000), 10.0 + step / 100, None)
-    assert said(tmp_path) == (None, "0/1000")
+    assert progress_in(tmp_path) == (None, "0/1000")
 
 
 def test_unwritable_progress_file_is_ignored(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_consecutive_bars_give_fraction_only_with_known_count() -> None:
     epoch = bars.take(line(500, 1000, "Epoch 3"), 30.0)
     assert epoch is not None
     assert epoch.fraction(40.0) is None
-    told = ProgressBars().take(line(500, 1000, "Epoch 3/10"), 0.0)
-    assert told is not None
-    assert told.fraction(LASTS_S) == 0.25
+    progress = ProgressBars().take(line(500, 1000, "Epoch 3/10"), 0.0)
+    assert progress is not None
+    assert progress.fraction(LASTS_S) == 0.25
 
 
 def test_bar_in_pieces_is_read_whole() -> None:

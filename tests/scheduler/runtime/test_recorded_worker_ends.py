@@ -132,9 +132,9 @@ async def test_worker_lock_is_held_while_loss_is_recorded(
 ) -> None:
     conclude, locks = ends.without_record, []
 
-    def watched(folders: Folders, worker: WorkerId, *told: Any, **more: Any) -> dict[str, object]:
+    def watched(folders: Folders, worker: WorkerId, *args: Any, **more: Any) -> dict[str, object]:
         locks.append(supervisor_process.take_lock(folders.worker(worker)))
-        return conclude(folders, worker, *told, **more)
+        return conclude(folders, worker, *args, **more)
 
     monkeypatch.setattr(ends, "without_record", watched)
     worker = worker_id()

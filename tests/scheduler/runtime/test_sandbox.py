@@ -28,9 +28,9 @@ from benchpool_scheduler.worker.supervisor import cgroups, device_filter, privac
 from benchpool_support.workers import (
     Listener,
     end_all_workers,
-    log_says,
     made_passable,
     python_launch,
+    until_logged,
     whole_log,
 )
 
@@ -247,9 +247,9 @@ async def test_worker_with_own_account_has_private_tmp(place: Path) -> None:
     async with running(made_passable(place / "state")) as (runtime, listener):
         await runtime.start(launch)
         assert await listener.exit_of(launch.worker) == (0, EndedBy.ITSELF)
-        said = (await whole_log(runtime, launch.worker)).decode().strip()
+        printed = (await whole_log(runtime, launch.worker)).decode().strip()
     # The working folder is visible in its place; folders closed to the account are not.
-    assert said == f"{sorted([mine, place.name])} False"
+    assert printed == f"{sorted([mine, place.name])} False"
     assert not Path(f"/tmp/{mine}").exists()
     assert not Path(f"/var/tmp/{mine}").exists()
     assert (place / "work" / "here").read_text() == "x"
@@ -354,7 +354,7 @@ async def test_cgroups_of_killed_supervisor_are_removed(
         cpus=1.0,
     )
     await runtime.start(launch)
-    log = await log_says(runtime, launch.worker, b"\n")
+    log = await until_logged(runtime, launch.worker, b"\n")
     supervisor = int(log.split()[1])
     os.kill(supervisor, signal.SIGKILL)
     assert await listener.exit_of(launch.worker) == (None, EndedBy.LOST)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.worker.supervisor.schedule import ALL, KILL, LEADER, REST, Stop
-from benchpool_support.workers import Listener, log_says, pause, python_launch, whole_log
+from benchpool_support.workers import Listener, pause, python_launch, until_logged, whole_log
 
 FED = """
 import multiprocessing, os, signal, sys
@@ -61,7 +61,7 @@ async def test_helper_processes_live_until_main_process_saves(
 ) -> None:
     launch = python_launch(FED)
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(300))
     assert await listener.exit_of(launch.worker) == (75, EndedBy.NOTICE)
     assert b"saved" in await whole_log(runtime, launch.worker)
@@ -73,7 +73,7 @@ async def test_shell_child_is_signalled_after_shell_ends(
     python = shlex.quote(sys.executable)
     launch = python_launch("", argv=("sh", "-c", f"{python} -c '{CHILD}'; exit 0"))
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(300))
     assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
     assert b"child saved" in await whole_log(runtime, launch.worker)
@@ -84,7 +84,7 @@ async def test_child_of_surviving_process_is_signalled_within_grace_period(
 ) -> None:
     launch = python_launch(DEAF_WITH_CHILD)
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(60))
     assert await listener.exit_of(launch.worker) == (7, EndedBy.NOTICE)
     log = await whole_log(runtime, launch.worker)

@@ -19,10 +19,10 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.worker.supervisor import child
 from benchpool_support.workers import (
     Listener,
-    log_says,
     made_passable,
     pause,
     python_launch,
+    until_logged,
     whole_log,
 )
 
@@ -114,7 +114,7 @@ async def test_user_can_read_notice_and_stop_reaches_worker(
         working_dir=Path("/"),
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(1))
     assert await listener.exit_of(launch.worker) == (5, EndedBy.NOTICE)
     assert b'"kind": "pause"' in await whole_log(runtime, launch.worker)
@@ -194,7 +194,7 @@ async def test_shell_and_added_result_file_belong_to_user(
         "", argv=("/bin/sh", "-c", "echo up; exec sleep 1000"), working_dir=None, account=ACCOUNT
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     shell = await runtime.shell(launch.worker, 24, 80, "dumb")
     await shell.write(b"echo rea''dy; (cat ../process.json && echo rea''ched) 2>&1; id -un; exit\n")
     printed = b""

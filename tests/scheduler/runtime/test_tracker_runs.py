@@ -11,7 +11,7 @@ from benchpool_scheduler.worker import records, tracker_runs
 from benchpool_scheduler.worker.supervisor import last_step
 
 
-def told(folder: Path, *runs: object) -> list[tuple[str, str]]:
+def read_back(folder: Path, *runs: object) -> list[tuple[str, str]]:
     (folder / records.RUNS).write_text(json.dumps({"python": "/p", "runs": list(runs)}))
     return [(run.tracker, run.url) for run in tracker_runs.read_runs(folder)]
 
@@ -33,22 +33,22 @@ def told(folder: Path, *runs: object) -> list[tuple[str, str]]:
     ],
 )
 def test_unsafe_run_url_is_hidden(tmp_path: Path, url: object) -> None:
-    assert told(tmp_path, {"tracker": "mlflow", "url": url}) == []
+    assert read_back(tmp_path, {"tracker": "mlflow", "url": url}) == []
 
 
 def test_credentials_are_removed_from_run_url(tmp_path: Path) -> None:
     run = {"tracker": "x", "url": "https://joe:s3cret@ml.example:5000/a?token=s3cret#/runs/1"}
-    assert told(tmp_path, run) == [("x", "https://ml.example:5000/a#/runs/1")]
+    assert read_back(tmp_path, run) == [("x", "https://ml.example:5000/a#/runs/1")]
 
 
 @pytest.mark.parametrize("tracker", ["<b>x</b>", "", "x" * 31, 'a"b', 7, None])
 def test_invalid_tracker_name_is_rejected(tmp_path: Path, tracker: object) -> None:
-    assert told(tmp_path, {"tracker": tracker, "url": "https://a/"}) == []
+    assert read_back(tmp_path, {"tracker": tracker, "url": "https://a/"}) == []
 
 
 def test_newest_eight_run_urls_are_kept_once(tmp_path: Path) -> None:
     urls = [f"https://a/{n}" for n in [*range(12), 11, 5]]
-    found = told(tmp_path, *({"tracker": "x", "url": url} for url in urls))
+    found = read_back(tmp_path, *({"tracker": "x", "url": url} for url in urls))
     assert [url for _, url in found] == [f"https://a/{n}" for n in [4, 6, 7, 8, 9, 10, 11, 5]]
 
 

@@ -20,10 +20,10 @@ from benchpool_scheduler.worker.progress import (
     ReportedProgress,
     read_progress,
 )
-from benchpool_support.workers import Listener, cancel, log_says, pause, python_launch
+from benchpool_support.workers import Listener, cancel, pause, python_launch, until_logged
 
 
-def say(folder: Path, text: str | bytes) -> Path:
+def with_progress(folder: Path, text: str | bytes) -> Path:
     (folder / "progress.json").write_bytes(text.encode() if isinstance(text, str) else text)
     return folder
 
@@ -41,11 +41,11 @@ async def test_worker_progress_and_checkpoints_are_reported(
         "time.sleep(60)"
     )
     await runtime.start(launch)
-    said = await listener.progress(launch.worker)
-    assert (said.fraction, said.text, said.metrics) == (0.25, "epoch 1", {"loss": 0.5})
-    while said.checkpoint_at is None:
-        said = await listener.next_progress(launch.worker, after=said)
-    assert abs(said.checkpoint_at - said.at) < 10
+    progress = await listener.progress(launch.worker)
+    assert (progress.fraction, progress.text, progress.metrics) == (0.25, "epoch 1", {"loss": 0.5})
+    while progress.checkpoint_at is None:
+        progress = await listener.next_progress(launch.worker, after=progress)
+    assert abs(progress.checkpoint_at - progress.at) < 10
 
 
 async def test_last_progress_is_reported_before_end(
@@ -68,13 +68,13 @@ async def test_last_progress_is_reported_before_end(
     ["", "nonsense", "[1]", "null", "[" * 100_000, b"\xff\xfe", '{"fraction": ' + "9" * 70_000],
 )
 def test_invalid_progress_file_is_ignored(tmp_path: Path, text: str | bytes) -> None:
-    assert read_progress(say(tmp_path, text)) is None
+    assert read_progress(with_progress(tmp_path, text)) is None
 
 
 def test_progress_values_are_bounded(tmp_path: Path) -> None:
     metrics = {f"m{n}": n for n in range(METRICS_LIMIT + 5)} | {"bad": "x", "flag": True}
     text = json.dumps({"fraction": 17, "text": "x" * 10_000, "metrics": metrics, "other": 1})
-    found = read_progress(say(tmp_path, text))
+    found = read_progress(with_progress(tmp_path, text))
     assert found is not None
     assert found.fraction == 1.0
     assert found.text is not None
@@ -84,7 +84,7 @@ def test_progress_values_are_bounded(tmp_path: Path) -> None:
 
 def test_non_finite_progress_values_are_dropped(tmp_path: Path) -> None:
     text = '{"fraction": NaN, "text": 5, "metrics": {"a": Infinity, "b": 1e999, "c": 2}}'
-    assert read_progress(say(tmp_path, text)) == ReportedProgress(None, None, {"c": 2.0})
+    assert read_progress(with_progress(tmp_path, text)) == ReportedProgress(None, None, {"c": 2.0})
 
 
 @settings(deadline=None)  # it writes real files
@@ -93,7 +93,7 @@ def test_arbitrary_bytes_do_not_break_progress_reader(data: bytes) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        read_progress(say(Path(folder), data))
+        read_progress(with_progress(Path(folder), data))
 
 
 def test_link_as_record_is_not_followed(tmp_path: Path) -> None:
@@ -157,10 +157,10 @@ async def test_worker_blocking_its_notice_gets_signal(
         "print('up'); time.sleep(60)"
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(1))
     assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
-    await log_says(runtime, launch.worker, b"benchpool: the notice could not be written")
+    await until_logged(runtime, launch.worker, b"benchpool: the notice could not be written")
 
 
 @pytest.mark.parametrize("job", ["", "..", "a/b", "A", "a\n", "a" * 65, "job-1"])

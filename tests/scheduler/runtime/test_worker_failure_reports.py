@@ -30,7 +30,7 @@ except KeyError:
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         (SCRIPT, "it failed with json.decoder.JSONDecodeError: Expecting value: line 1 column 1 "
                  "(char 0) (train.py, line 5)"),
@@ -57,13 +57,13 @@ except KeyError:
     ],
 )  # fmt: skip
 async def test_failure_names_exception_location_or_signal(
-    runtime: LocalRuntime, listener: Listener, tmp_path: Path, program: str, told: str | None
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path, program: str, message: str | None
 ) -> None:
     (tmp_path / "train.py").write_text(program)
     launch = python_launch("", argv=("/usr/bin/env", "python3", "train.py"), working_dir=tmp_path)
     await runtime.start(launch)
     ended = await listener.ended(launch.worker)
-    assert (ended.by, ended.text) == (EndedBy.ITSELF, told)
+    assert (ended.by, ended.text) == (EndedBy.ITSELF, message)
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ async def test_time_limit_message_names_cell(runtime: LocalRuntime, listener: Li
 def test_out_of_memory_message_names_cell() -> None:
     tail = b"benchpool: cell 3 (1 of 4)\n"
     bound = outcome.Seen(around=True, inside=True, memory=8 << 30)
-    for seen, told in (
+    for seen, message in (
         (bound, "it ran out of memory in cell 3: it needed more than the 8 GiB that it requested"),
         (outcome.Seen(around=True), "it was ended in cell 3 because the machine ran out of memory"),
     ):
         by, text = outcome.words(137, seen, tail)
-        assert (by, text) == ("out-of-memory", told)
+        assert (by, text) == ("out-of-memory", message)
         assert failure.place(text or "") == {"cell": 3}

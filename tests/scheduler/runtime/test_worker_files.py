@@ -14,9 +14,9 @@ from benchpool_scheduler.worker.supervisor import results, snapshot
 from benchpool_support.workers import (
     Listener,
     cancel,
-    log_says,
     pause,
     python_launch,
+    until_logged,
     whole_log,
 )
 
@@ -148,7 +148,7 @@ async def test_results_are_copied_before_end_is_reported(
     waiting = python_launch(program + "print('wrote'); time.sleep(60)", output_dir=tmp_path / "c")
     await runtime.start(failing)
     await runtime.start(waiting)
-    await log_says(runtime, waiting.worker, b"wrote")
+    await until_logged(runtime, waiting.worker, b"wrote")
     await runtime.stop(waiting.worker, cancel(5))
     for launch in (failing, waiting):
         await listener.ended(launch.worker)
@@ -166,7 +166,7 @@ async def test_pause_skips_copying_of_results(
         output_dir=tmp_path / "home",
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(0.5))
     await listener.ended(launch.worker)
     assert not (tmp_path / "home").exists()

@@ -18,8 +18,8 @@ from benchpool_scheduler.worker.log_files import SEGMENTS
 from benchpool_scheduler.worker.log_writer import LogWriter, TokenBucket
 from benchpool_support.workers import (
     Listener,
-    log_says,
     python_launch,
+    until_logged,
     whole_log,
     worker_id,
 )
@@ -76,7 +76,7 @@ async def test_log_is_readable_while_worker_runs(runtime: LocalRuntime, listener
 async def test_log_wait_returns_false_on_timeout(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("import time; print('first'); time.sleep(60)")
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"first\n")
+    await until_logged(runtime, launch.worker, b"first\n")
     assert not await runtime.wait_log(launch.worker, 6, 0.2)
 
 
@@ -116,8 +116,8 @@ async def test_flooding_worker_does_not_delay_second_log(
     flood = python_launch("while True: print('x' * 60_000)")
     answers = tmp_path / "answers"
     os.mkfifo(answers)
-    said_back = f"print(n)\n    open({str(answers)!r}).read()"
-    quiet = python_launch(f"for n in range(5):\n    {said_back}")
+    print_and_wait = f"print(n)\n    open({str(answers)!r}).read()"
+    quiet = python_launch(f"for n in range(5):\n    {print_and_wait}")
     await runtime.start(flood)
     assert await runtime.wait_log(flood.worker, 1 << 20, 10)
     await runtime.start(quiet)

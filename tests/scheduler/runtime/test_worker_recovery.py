@@ -32,7 +32,7 @@ from benchpool_support.workers import (
     Listener,
     cancel,
     end_all_workers,
-    log_says,
+    until_logged,
     whole_log,
     worker_id,
 )
@@ -42,7 +42,7 @@ import asyncio, sys
 from pathlib import Path
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_support.workers import Listener, log_says, python_launch
+from benchpool_support.workers import Listener, python_launch, until_logged
 
 async def main(state, job, program, count):
     runtime = LocalRuntime(Path(state), simulated(4))
@@ -51,7 +51,7 @@ async def main(state, job, program, count):
     for index in range(int(count)):
         worker = WorkerId(job, 1, index)
         await runtime.start(python_launch(program, worker=worker))
-        await log_says(runtime, worker, b"up")
+        await until_logged(runtime, worker, b"up")
     print("ready", flush=True)
     await asyncio.sleep(600)
 
@@ -177,13 +177,13 @@ async def test_unexpected_worker_is_listed_and_ended_on_request(
     pid = int((folder(state, worker) / "log").read_text().split()[1])
     runtime = LocalRuntime(state, simulated(4))
     await runtime.open([])
-    (stranger,) = runtime.strangers()
-    assert (stranger.worker, stranger.since is not None) == (worker, True)
-    assert stranger.variables["BENCHPOOL_NOTICE_FILE"].startswith(str(folder(state, worker)))
+    (unexpected,) = runtime.unexpected_workers()
+    assert (unexpected.worker, unexpected.since is not None) == (worker, True)
+    assert unexpected.variables["BENCHPOOL_NOTICE_FILE"].startswith(str(folder(state, worker)))
     assert os.path.exists(f"/proc/{pid}")
     await runtime.end(worker, cancel(5))
     assert not os.path.exists(f"/proc/{pid}")
-    assert runtime.strangers() == ()
+    assert runtime.unexpected_workers() == ()
     await runtime.close()
 
 
@@ -285,7 +285,7 @@ async def test_log_is_followed_across_schedulers_without_gap(state: Path) -> Non
         """,
     )
     async with next_scheduler(state, [worker]) as (runtime, _):
-        log = await log_says(runtime, worker, b"line 299\n")
+        log = await until_logged(runtime, worker, b"line 299\n")
     expected = b"up\n" + b"".join(b"line %d\n" % n for n in range(300))
     assert log == expected
 

@@ -11,7 +11,7 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_support.typed_shells import CATCHES, CATCHING, CAUGHT, TypedShell, ready
-from benchpool_support.workers import Listener, cancel, log_says, python_launch
+from benchpool_support.workers import Listener, cancel, python_launch, until_logged
 
 SLEEPS = "print('up', flush=True); import time; time.sleep(1000)"
 
@@ -25,7 +25,7 @@ async def test_shell_has_environment_folder_and_terminal_size_of_worker(
 ) -> None:
     launch = python_launch(SLEEPS, working_dir=tmp_path, env={"PATH": "/usr/bin:/bin", "MARK": "m"})
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     shell = await entered(runtime, launch.worker)
     await shell.channel.write(b'echo "<$MARK $CUDA_VISIBLE_DEVICES $(pwd) $(stty size) $TERM>"\n')
     gpus = ",".join(launch.gpus)
@@ -54,7 +54,7 @@ async def test_ctrl_c_interrupts_command_and_worker_end_closes_shell(
 ) -> None:
     launch = python_launch(SLEEPS, env={"PATH": "/usr/bin:/bin"})
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     shell = await entered(runtime, launch.worker)
     await shell.channel.write(CATCHES)
     await shell.until(CATCHING)
@@ -70,7 +70,7 @@ async def test_hang_up_ends_shell_and_keeps_worker(
 ) -> None:
     launch = python_launch(SLEEPS, env={"PATH": "/usr/bin:/bin"})
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     shell = await entered(runtime, launch.worker)
     await shell.channel.close()
     assert await shell.channel.read() == b""

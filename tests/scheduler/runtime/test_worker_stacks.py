@@ -8,7 +8,7 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.local import LocalRuntime
-from benchpool_support.workers import Listener, cancel, log_says, python_launch
+from benchpool_support.workers import Listener, cancel, python_launch, until_logged
 
 HANGS = """
 import os, threading, time
@@ -57,7 +57,7 @@ async def test_stacks_of_python_processes_show_all_threads_repeatedly(
     (tmp_path / "train.py").write_text(HANGS)
     launch = python_launch("", argv=("/usr/bin/env", "python3", "train.py"), working_dir=tmp_path)
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     for _ in range(2):
         found = await runtime.stacks(launch.worker)
         parent, child = sorted(found.processes, key=lambda it: -len(it.threads))
@@ -75,7 +75,7 @@ async def test_python_without_stack_handler_is_not_signalled(
 ) -> None:
     launch = python_launch("import time; print('up'); time.sleep(1000)")  # -I -S: no start-up code
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     found = await runtime.stacks(launch.worker)
     assert found.processes == []
     assert (
@@ -90,15 +90,15 @@ async def test_py_spy_is_used_if_installed(
     runtime: LocalRuntime, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "of the service")
-    told = tmp_path / "told"
-    tool(tools, SPY.format(told=told))
+    recorded = tmp_path / "told"
+    tool(tools, SPY.format(told=recorded))
     launch = python_launch("import time; print('up'); time.sleep(1000)")
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     (process,) = (await runtime.stacks(launch.worker)).processes
     assert process.by == "py-spy"
     assert process.threads[0].frames == ["wait (threading.py:320)", "<module> (train.py:12)"]
-    assert told.read_text() == f"dump --pid {process.pid} none\n"
+    assert recorded.read_text() == f"dump --pid {process.pid} none\n"
 
 
 async def test_denied_py_spy_falls_back_to_faulthandler_with_reason(
@@ -108,7 +108,7 @@ async def test_denied_py_spy_falls_back_to_faulthandler_with_reason(
     argv = ("/usr/bin/env", "python3", "-c", "import time; print('up'); time.sleep(1000)")
     launch = python_launch("", argv=argv)
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     found = await runtime.stacks(launch.worker)
     assert [process.by for process in found.processes] == ["faulthandler"]
     assert found.why == (

@@ -14,8 +14,8 @@ from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.worker import job_package
 from benchpool_support.workers import (
     Listener,
-    log_says,
     python_launch,
+    until_logged,
     whole_log,
     worker_id,
 )
@@ -94,7 +94,7 @@ async def test_environment_secrets_are_not_stored_in_state_folder(
         "import time; print('up'); time.sleep(60)", env={"TOKEN": "canary-5f1d", "PATH": "/bin"}
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     files = [path for path in state.rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if b"canary-5f1d" in path.read_bytes()]
@@ -213,8 +213,8 @@ async def test_gang_on_one_machine_gets_rendezvous_variables(
         await runtime.start(launch)
     for index, launch in enumerate(launches):
         await listener.ended(launch.worker)
-        said = (await whole_log(runtime, launch.worker)).decode().strip()
-        assert said == f"127.0.0.1 2 {index} 0 {index} 2 1"
+        printed = (await whole_log(runtime, launch.worker)).decode().strip()
+        assert printed == f"127.0.0.1 2 {index} 0 {index} 2 1"
 
 
 async def test_supervisor_is_small_and_has_no_secrets(
@@ -222,7 +222,7 @@ async def test_supervisor_is_small_and_has_no_secrets(
 ) -> None:
     launch = python_launch("import os, time; print(os.getppid()); time.sleep(60)")
     await runtime.start(launch)
-    supervisor = psutil.Process(int(await log_says(runtime, launch.worker, b"\n")))
+    supervisor = psutil.Process(int(await until_logged(runtime, launch.worker, b"\n")))
     assert supervisor.memory_info().rss < 16 * 1024 * 1024
     assert "PATH" not in supervisor.environ()
     assert launch.argv[-1] not in supervisor.cmdline()

@@ -16,9 +16,9 @@ from benchpool_scheduler.worker import process_identity
 from benchpool_support.workers import (
     Listener,
     cancel,
-    log_says,
     pause,
     python_launch,
+    until_logged,
     whole_log,
 )
 
@@ -31,7 +31,7 @@ def alive(pid: int) -> bool:
 
 async def pids(runtime: LocalRuntime, worker: WorkerId, count: int) -> list[int]:
     """Return the pids that the worker prints as lines ``pid N``."""
-    log = await log_says(runtime, worker, b"all up")
+    log = await until_logged(runtime, worker, b"all up")
     found = [int(line.split()[1]) for line in log.decode().splitlines() if line.startswith("pid")]
     assert len(found) == count
     return found
@@ -47,13 +47,13 @@ async def test_notice_is_complete_before_signal(runtime: LocalRuntime, listener:
         "time.sleep(60)"
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"False")
+    await until_logged(runtime, launch.worker, b"False")
     asked = time.time()
     await runtime.stop(launch.worker, pause(15))
     assert await listener.exit_of(launch.worker) == (3, EndedBy.NOTICE)
-    said = json.loads((await whole_log(runtime, launch.worker)).decode().splitlines()[1])
-    deadline = datetime.fromisoformat(said.pop("deadline"))
-    assert said == {
+    notice = json.loads((await whole_log(runtime, launch.worker)).decode().splitlines()[1])
+    deadline = datetime.fromisoformat(notice.pop("deadline"))
+    assert notice == {
         "kind": "pause",
         "for": "joe/training",
         "text": "project joe asks for its quota",
@@ -72,7 +72,7 @@ async def test_program_polling_notice_file_can_save_before_signal(
         "print('saved'); raise SystemExit(9)"
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(10))
     assert await listener.exit_of(launch.worker) == (9, EndedBy.NOTICE)
     assert b"saved" in await whole_log(runtime, launch.worker)
@@ -87,7 +87,7 @@ async def test_exit_0_during_pause_is_reported_as_exit_0(
         "print('up'); time.sleep(60)"
     )
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(15))
     assert await listener.exit_of(launch.worker) == (0, EndedBy.NOTICE)
 
@@ -100,7 +100,7 @@ async def test_paused_shell_waiting_for_child_is_not_finished(
     script = "for n in $(seq 100); do sleep 60 & done; echo up; wait $!; exit 0"
     launch = python_launch("", argv=("sh", "-c", script))
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(15))
     assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
 
@@ -110,7 +110,7 @@ async def test_unresponsive_worker_is_killed_after_grace_period(
 ) -> None:
     launch = python_launch(DEAF + "time.sleep(60)")
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     asked = time.time()
     await runtime.stop(launch.worker, cancel(1.0))
     ended = await listener.ended(launch.worker)
@@ -124,7 +124,7 @@ async def test_cancelled_worker_is_signalled_immediately(
 ) -> None:
     launch = python_launch("import time; print('up'); time.sleep(60)")
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, cancel(600))  # longer than the test waits
     ended = await listener.ended(launch.worker)
     assert (ended.exit_code, ended.by) == (143, EndedBy.NOTICE)
@@ -133,7 +133,7 @@ async def test_cancelled_worker_is_signalled_immediately(
 async def test_cancel_shortens_pause_in_progress(runtime: LocalRuntime, listener: Listener) -> None:
     launch = python_launch("import time; print('up'); time.sleep(60)")
     await runtime.start(launch)
-    await log_says(runtime, launch.worker, b"up")
+    await until_logged(runtime, launch.worker, b"up")
     await runtime.stop(launch.worker, pause(600))
     await runtime.stop(launch.worker, pause(600))
     await runtime.stop(launch.worker, cancel(30))
@@ -213,7 +213,7 @@ async def test_process_with_worker_tag_is_killed(runtime: LocalRuntime, listener
         "import os, time; print(os.environ['BENCHPOOL_NOTICE_FILE']); time.sleep(1)"
     )
     await runtime.start(launch)
-    notice = (await log_says(runtime, launch.worker, b"\n")).decode().strip()
+    notice = (await until_logged(runtime, launch.worker, b"\n")).decode().strip()
     outside = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice})
     other = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice + "x"})
     await listener.ended(launch.worker)

@@ -64,7 +64,7 @@ async def end(runtime: ScriptedRuntime, task: int, code: int = 0) -> str:
     return worker.job
 
 
-def said(pool: Pool, job: str) -> str:
+def wait_text(pool: Pool, job: str) -> str:
     reason = pool.jobs.detail(SUSAN, job).job.reason
     assert reason is not None
     return reason.text
@@ -86,7 +86,7 @@ async def test_dependent_job_waits_for_all_array_tasks(
         job = await end(runtime, task)
         await reached(pool, job, State.SUCCEEDED)
         left = 4 - task
-        assert said(pool, later.id) == f"Waits for {left} of 4 jobs of {which}."
+        assert wait_text(pool, later.id) == f"Waits for {left} of 4 jobs of {which}."
     reason = pool.jobs.detail(SUSAN, later.id).job.reason
     assert reason is not None
     assert {key: reason.numbers[key] for key in ("array", "tasks", "fraction")} == {
@@ -115,7 +115,7 @@ async def test_failed_task_cancels_dependent_job_unless_after_any(
         f"Not run: task 5 of {which} (job {failed[:8]}) failed, and this job was to run after all "
         "of that array had succeeded."
     )
-    assert said(pool, anyhow.id) == f"Waits for 3 of 4 jobs of {which}."
+    assert wait_text(pool, anyhow.id) == f"Waits for 3 of 4 jobs of {which}."
     with pytest.raises(Refused, match=rf"^Task 5 of {which} \(job {failed[:8]}\) failed already"):
         await after(pool, array)
     for task in (1, 3, 4):
@@ -136,7 +136,9 @@ async def test_stopped_array_cancels_dependent_job(pool: Pool, runtime: Scripted
     which = f"array {array.id[:8]} folds"
     assert ended.reason is not None
     assert f"{which} ended before all of its 4 tasks had started" in ended.reason.text
-    assert said(pool, anyhow.id) == f"Waits for the last 2 jobs of {which}, which starts no more."
+    assert (
+        wait_text(pool, anyhow.id) == f"Waits for the last 2 jobs of {which}, which starts no more."
+    )
     for task in (1, 2):
         await end(runtime, task)
     await reached(pool, anyhow.id, State.RUNNING)
@@ -171,7 +173,7 @@ async def test_wait_reason_names_paused_task_and_hides_invisible_array(
     assert job.reason.remedy.startswith(f"`benchpool resume {first.job[:8]}` resumes paused jobs")
     hidden = awaited_jobs.reason(pool.ledger, record, lambda job: False)
     assert hidden.text == "Waits for 4 of 4 jobs of another array of its user."
-    assert [it.name for it in awaited_jobs.told(pool.ledger, record, lambda job: False)] == [""]
+    assert [it.name for it in awaited_jobs.listed(pool.ledger, record, lambda job: False)] == [""]
 
 
 async def test_dependency_on_sweep_or_foreign_array_is_refused(pool: Pool) -> None:
@@ -190,8 +192,8 @@ async def test_dependent_job_waits_for_jobs_and_arrays(
     array = await begun(pool, replace(PLAN, parameters={TASK: ListedValues([1])}))
     prep = await pool.jobs.submit(SUSAN, sleeper(name="prep"))
     later = await pool.jobs.submit(SUSAN, sleeper(after=(prep.id, array.id)))
-    assert said(pool, later.id).startswith(f"Waits for 2 of 2: job {prep.id[:8]} prep")
-    assert said(pool, later.id).endswith(f", 1 of 1 job of array {array.id[:8]} folds.")
+    assert wait_text(pool, later.id).startswith(f"Waits for 2 of 2: job {prep.id[:8]} prep")
+    assert wait_text(pool, later.id).endswith(f", 1 of 1 job of array {array.id[:8]} folds.")
     await end(runtime, 1)
     await until_job(pool, later.id, lambda now: now.awaits[1].outcome is State.SUCCEEDED)
     await end(runtime, 2)
@@ -208,7 +210,7 @@ async def test_array_dependency_survives_restart_and_job_removal(
         await runtime.until_launched(3)  # the array keeps the result of the first job
         await pool.ledger.commit(DropJob(gone))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        assert said(pool, later.id) == f"Waits for 3 of 4 jobs of array {array.id[:8]} folds."
+        assert wait_text(pool, later.id) == f"Waits for 3 of 4 jobs of array {array.id[:8]} folds."
         for task in (2, 3, 4):
             await end(runtime, task)
         await reached(pool, later.id, State.RUNNING)

@@ -301,8 +301,8 @@ async def test_lost_bench_with_reassigned_gpu_is_reported(tmp_path: Path) -> Non
         other = await pool.benches.reserve(HUB, ask("joe", gpus=1))
         directory.known_servers = (running("susan", *other.gpus), HubServer("joe", ""))
         await pool.housekeeping.ask_hub()
-        told = " ".join(pool.views.status(ADMIN).health.problems)
-        assert f"server of susan runs on {other.gpus[0]}" in told
+        problems = " ".join(pool.views.status(ADMIN).health.problems)
+        assert f"server of susan runs on {other.gpus[0]}" in problems
         directory.known_servers = (HubServer("joe", ""),)
         await pool.housekeeping.ask_hub()
         assert pool.views.status(ADMIN).health.problems == []

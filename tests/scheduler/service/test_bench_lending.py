@@ -170,7 +170,7 @@ async def test_real_job_is_reclaimed_for_bench_and_resumes(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code", "said"),
+    ("wanted", "code", "message"),
     [
         ({"gpu_models": ("A1000",)}, "no-such-model", "did you mean `A100`? Choose another."),
         ({"gpu_models": ("T4",)}, "no-such-model", "known: A100, L4."),
@@ -180,7 +180,7 @@ async def test_real_job_is_reclaimed_for_bench_and_resumes(
     ],
 )
 async def test_bench_with_unavailable_gpus_is_refused(
-    tmp_path: Path, wanted: dict[str, Any], code: str, said: str
+    tmp_path: Path, wanted: dict[str, Any], code: str, message: str
 ) -> None:
     made = [("a", "A100"), ("a", "A100"), ("b", "L4")]
     devices = [
@@ -196,5 +196,5 @@ async def test_bench_with_unavailable_gpus_is_refused(
             with pytest.raises(Refused) as caught:
                 await asking
             assert caught.value.code == code
-            assert said in caught.value.message
+            assert message in caught.value.message
         assert pool.benches.line(HUB) == []

@@ -209,14 +209,14 @@ async def test_bench_start_estimate_needs_enough_ended_leases(tmp_path: Path) ->
             await pool.benches.release(HUB, held.id)
         await pool.benches.wait_in_line(HUB, line("susan", gpus=2, spawn="last"))
         clock.pass_s(100)
-        told = place(await pool.benches.wait_in_line(HUB, line("jemma"))).estimated_start
-        assert told is not None
-        assert told.likely is not None
-        assert told.earliest is not None
+        estimate = place(await pool.benches.wait_in_line(HUB, line("jemma"))).estimated_start
+        assert estimate is not None
+        assert estimate.likely is not None
+        assert estimate.earliest is not None
         now = datetime.fromtimestamp(clock.now(), UTC)
-        assert (told.earliest - now, told.likely - now) == (timedelta(seconds=500),) * 2
-        assert told.latest is None  # five leases are too few for a 90 % bound
-        assert told.basis == "learned from 5 earlier bench leases"
+        assert (estimate.earliest - now, estimate.likely - now) == (timedelta(seconds=500),) * 2
+        assert estimate.latest is None  # five leases are too few for a 90 % bound
+        assert estimate.basis == "learned from 5 earlier bench leases"
 
 
 async def test_later_server_start_inherits_bench_queue_position(

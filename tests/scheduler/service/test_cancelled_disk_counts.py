@@ -38,7 +38,7 @@ def gone_in_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_cancelled_count_leaves_no_process_or_file(turns: int) -> None:
     gc.collect()  # remains of earlier tests
     processes, files = children(), open_files()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         counting = asyncio.create_task(disk_use.counted([LARGE]))
         for _ in range(turns):
@@ -49,7 +49,7 @@ async def test_cancelled_count_leaves_no_process_or_file(turns: int) -> None:
         assert not children() - processes
         assert not open_files() - files
         gc.collect()
-    assert [str(it.message) for it in told] == []
+    assert [str(it.message) for it in caught] == []
 
 
 async def test_slow_count_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

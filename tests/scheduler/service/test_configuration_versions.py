@@ -204,12 +204,12 @@ async def test_unwritable_file_creates_no_version(tmp_path: Path) -> None:
 async def test_set_wrong_value_is_refused(tmp_path: Path) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
-        for setting, said in (
+        for setting, message in (
             (Setting("projects.susan.quota", -1), r"projects\[1\].quota is -1"),
             (Setting("projects.susan.qouta", 1), "did you mean `quota`"),
             (Setting("policy.grace_s", "soon"), "must be a number"),
         ):
-            with pytest.raises(InvalidInput, match=said):
+            with pytest.raises(InvalidInput, match=message):
                 await pool.configuration.set(ADMIN, ConfigurationEdit([setting]))
         assert file.read_text() == STORY
 
@@ -228,7 +228,7 @@ async def test_configuration_versions_require_administrator(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("build", "said"),
+    ("build", "message"),
     [
         ("users:\n    susan: 10", "line 4: build.users.susan is 10 and the pool has 9 GPUs"),
         ("groups:\n    staff: 12", "line 4: build.groups.staff is 12 and the pool has 9 GPUs"),
@@ -241,14 +241,14 @@ async def test_configuration_versions_require_administrator(tmp_path: Path) -> N
     ],
 )
 async def test_build_quota_above_pool_is_refused_with_position(
-    tmp_path: Path, build: str, said: str
+    tmp_path: Path, build: str, message: str
 ) -> None:
     pool, file = with_file(tmp_path)
     async with opened(pool):
         text = f"version: 1\nbuild:\n  {build}\n"
         with pytest.raises(InvalidInput) as refused:
             pool.configuration.check(ADMIN, text, "joe.yaml")
-        assert refused.value.message.startswith(f"joe.yaml, {said}")
+        assert refused.value.message.startswith(f"joe.yaml, {message}")
         with pytest.raises(InvalidInput):
             await pool.configuration.apply(ADMIN, text)
         assert file.read_text() == STORY

@@ -128,9 +128,9 @@ async def test_job_keeps_notebook_image_of_submission(tmp_path: Path) -> None:
         job = await pool.jobs.submit(SUSAN, from_a_notebook())
         seen[0] = Containers(pinned=lambda user, image: Pinned(image, "the notebook has ended"))
         assert pool.jobs.submission(SUSAN, job.id).image == f"lab/nb@sha256:{SHA}"
-        told = pool.jobs.detail(SUSAN, job.id).container
-        assert told is not None
-        assert told.image == f"lab/nb@sha256:{SHA}"
+        container = pool.jobs.detail(SUSAN, job.id).container
+        assert container is not None
+        assert container.image == f"lab/nb@sha256:{SHA}"
         others = await pool.jobs.submit(JOE, from_a_notebook())
         assert pool.jobs.submission(JOE, others.id).image == "lab/nb:1"
 
@@ -147,10 +147,12 @@ async def test_preview_and_job_show_image_and_home(tmp_path: Path) -> None:
         assert preview.text.endswith(
             f" It runs in lab/nb@sha256:{SHA}; the home of susan is mounted at /home/jovyan."
         )
-        told = pool.jobs.detail(JOE, (await pool.jobs.submit(JOE, from_a_notebook())).id).container
-        assert told is not None
-        assert not told.home
-        assert told.text == (
+        container = pool.jobs.detail(
+            JOE, (await pool.jobs.submit(JOE, from_a_notebook())).id
+        ).container
+        assert container is not None
+        assert not container.home
+        assert container.text == (
             "It runs in lab/nb:1, with the tag not resolved (no running notebook has this "
             "image); no volume of joe can be mounted on several machines at a time "
             "(ReadWriteMany), so it works on a copy of the files that were sent with it."

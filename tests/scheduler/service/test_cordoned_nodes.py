@@ -105,9 +105,13 @@ async def test_drained_node_takes_no_start_and_keeps_running_jobs(pool: Pool) ->
     ran, at = await placed(pool, gpus=2)
     (busy,) = at
     await pool.nodes.drain(ADMIN, busy, NEW_DISK)
-    said = node(pool, busy)
-    assert (said.intake, said.reason, said.by) == (NodeIntake.DRAINING, "new disk", ADMIN.name)
-    assert said.text == f"{busy} drains (new disk): no job starts there, running jobs go on."
+    drained = node(pool, busy)
+    assert (drained.intake, drained.reason, drained.by) == (
+        NodeIntake.DRAINING,
+        "new disk",
+        ADMIN.name,
+    )
+    assert drained.text == f"{busy} drains (new disk): no job starts there, running jobs go on."
     other = ({"n1", "n2"} - at).pop()
     assert (await placed(pool, gpus=2))[1] == {other}
     await over(pool, ran)
@@ -196,10 +200,10 @@ async def test_approaching_maintenance_window_blocks_job(pool: Pool, clock: Fake
     clock.pass_s(2)  # only the passed time changes the answer
     await over(pool, first)
 
-    def told(job: Job) -> bool:
+    def is_blocked(job: Job) -> bool:
         return job.reason is not None and job.reason.code == "nodes-closed"
 
-    assert (await until_job(pool, waits.id, told)).state is State.QUEUED
+    assert (await until_job(pool, waits.id, is_blocked)).state is State.QUEUED
 
 
 async def test_node_shows_jobs_unfinished_at_maintenance(pool: Pool) -> None:

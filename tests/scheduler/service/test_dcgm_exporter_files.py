@@ -15,7 +15,7 @@ from benchpool_support.waiting import until
 POOL = "{version: 1, projects: [{name: susan, quota: 2, members: [susan]}]}"
 
 
-def told(folder: Path) -> dict[str, str]:
+def gpu_files(folder: Path) -> dict[str, str]:
     """Return the content of each file that dcgm-exporter reads, by file name."""
     return {file.name: file.read_text() for file in folder.glob("[0-9]*")}
 
@@ -25,7 +25,7 @@ def test_free_gpu_files_are_removed_and_unchanged_files_kept(tmp_path: Path) -> 
     write(folder, {0: "7k2m", 3: "9xyz"})
     before = (folder / "0").stat().st_ino
     write(folder, {0: "7k2m", 1: "aaaa"})
-    assert told(folder) == {"0": "7k2m\n", "1": "aaaa\n"}
+    assert gpu_files(folder) == {"0": "7k2m\n", "1": "aaaa\n"}
     assert (folder / "0").stat().st_ino == before
     write(folder, {})
     assert list(folder.iterdir()) == []
@@ -39,6 +39,8 @@ async def test_gpu_files_name_running_job_until_end(tmp_path: Path) -> None:
         await reached(pool, job.id, State.RUNNING)
         indexes = [gpu.index for gpu in pool.views.status(SUSAN).gpus if gpu.job == job.id]
         wanted = {str(index): f"{job.id}\n" for index in indexes}
-        await asyncio.to_thread(until, lambda: told(folder) == wanted, "the files name the job")
+        await asyncio.to_thread(
+            until, lambda: gpu_files(folder) == wanted, "the files name the job"
+        )
         await pool.jobs.act(SUSAN, job.id, "cancel")
-        await asyncio.to_thread(until, lambda: told(folder) == {}, "the files are gone")
+        await asyncio.to_thread(until, lambda: gpu_files(folder) == {}, "the files are gone")

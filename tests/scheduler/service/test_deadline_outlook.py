@@ -102,8 +102,8 @@ async def test_queued_job_warns_owner_before_deadline(tmp_path: Path) -> None:
         lab.clock.pass_s(0.5 * HOUR)
         await watch.look()
         assert state_of(pool.jobs.detail(SUSAN, sent.id).job) is DeadlineOutlook.WILL_BE_MISSED
-        told = messages(pool, sent.id, lab.clock.now())
-        assert told == [f"Job sleep ({sent.id[:8]}) is expected to miss its deadline."]
+        texts = messages(pool, sent.id, lab.clock.now())
+        assert texts == [f"Job sleep ({sent.id[:8]}) is expected to miss its deadline."]
 
 
 async def test_deadline_outlook_survives_restart(tmp_path: Path) -> None:

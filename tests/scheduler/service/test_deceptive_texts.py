@@ -103,10 +103,10 @@ async def test_deceptive_characters_in_reasons_and_progress_are_escaped(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
-    runtime.say(WorkerProgress(worker, 0.0, 0.5, "step\u202e5\x1b[2J"))
-    said = await until_job(pool, job.id, lambda now: now.progress is not None)
-    assert said.progress is not None
-    assert said.progress.text == "step\\u202e5\\x1b[2J"
+    runtime.report(WorkerProgress(worker, 0.0, 0.5, "step\u202e5\x1b[2J"))
+    reported = await until_job(pool, job.id, lambda now: now.progress is not None)
+    assert reported.progress is not None
+    assert reported.progress.text == "step\\u202e5\\x1b[2J"
     await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason("not\u200b needed"))
     (_, notice), *_ = await runtime.until_noticed(1)
     assert notice.text == "Cancelled by susan: not\\u200b needed."

@@ -78,11 +78,11 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.store = SharedStore(folder / "scheduler")
         self.runtime = ScriptedRuntime(devices(9))
-        self.told: list[contract.Job] = []
+        self.announced: list[contract.Job] = []
         self.hub = StaticDirectory()
         self.pool = Pool(
             self.store, self.runtime, story(), state=folder, directory=self.hub,
-            announce=self.told.extend,
+            announce=self.announced.extend,
         )  # fmt: skip
 
     def write(self, job: str, submission: JobSubmission, user: str = "susan", **more: bool) -> None:
@@ -218,8 +218,8 @@ async def test_wait_reason_is_announced(site: Site) -> None:
     await site.pool.jobs.submit(SUSAN, sleeper(gpus=6))
     job = await site.pool.jobs.submit(SUSAN, sleeper())
     await waiting(site.pool, job.id)
-    await until_async(lambda: any(of_a_pass(told.reason) for told in site.told))
-    assert {told.id for told in site.told} == {job.id}
+    await until_async(lambda: any(of_a_pass(it.reason) for it in site.announced))
+    assert {it.id for it in site.announced} == {job.id}
 
 
 async def test_written_workers_scale_elastic_gang(site: Site) -> None:

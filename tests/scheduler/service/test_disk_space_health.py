@@ -35,15 +35,15 @@ def test_health_reports_low_disk_space_until_freed(
             ballast = disk.folder / "ballast"
             free = figure(service, "benchpool_disk_free_bytes")
             ballast.write_bytes(b"x" * int(free - 2 * 2**20))
-            said = service.do(looked(service))
-            assert said.startswith(f"The disk of {state} is nearly full: ")
-            assert "MiB of 64.0 MiB are free (threshold: 3.2 MiB)." in said
-            assert f"`du -sh {state}/*`" in said
+            problem = service.do(looked(service))
+            assert problem.startswith(f"The disk of {state} is nearly full: ")
+            assert "MiB of 64.0 MiB are free (threshold: 3.2 MiB)." in problem
+            assert f"`du -sh {state}/*`" in problem
             assert figure(service, "benchpool_disk_free_bytes") < 3.2 * 2**20
             with service.client("root") as root:
                 health = root.status().health
             assert not health.ok
-            assert said in health.problems
+            assert problem in health.problems
             ballast.unlink()
             assert service.do(looked(service)) == ""
 

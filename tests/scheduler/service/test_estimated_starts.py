@@ -109,9 +109,9 @@ async def test_learned_run_times_survive_restart(tmp_path: Path) -> None:
         await lab.start(SUSAN, sleeper(name="train-9"))
         lab.clock.pass_s(40)
         waiting = await pool.jobs.submit(SUSAN, sleeper(name="other"))
-        told = await estimated(pool, waiting.id)
-        assert seconds(told, lab.clock.now()) == [0, 60, 180]
-        assert basis(told) == "learned from 4 runs of its user"
+        estimate = await estimated(pool, waiting.id)
+        assert seconds(estimate, lab.clock.now()) == [0, 60, 180]
+        assert basis(estimate) == "learned from 4 runs of its user"
         pool.estimates.took_s = 0.0  # a busy machine may be too slow for a forecast
         preview = await pool.jobs.preview(SUSAN, sleeper(name="other"))
         assert preview.estimated_start is not None
@@ -133,10 +133,10 @@ async def test_remedy_names_blocking_job_only_to_permitted_users(tmp_path: Path)
         assert why.reason.remedy.endswith("It waits for another job.")
         assert why.would_start_with == why.reason.remedy
         assert first.id[:8] not in why.reason.remedy
-        told = f"It waits for job {first.id[:8]} of project vision."
+        remedy = f"It waits for job {first.id[:8]} of project vision."
         of_admin = pool.jobs.why(ADMIN, second.id).reason
         assert of_admin is not None
-        assert of_admin.remedy.endswith(told)
+        assert of_admin.remedy.endswith(remedy)
         assert "susan" not in why.reason.remedy
         assert "secret" not in why.reason.remedy
 

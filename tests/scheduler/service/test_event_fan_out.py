@@ -68,7 +68,7 @@ class Reader:
     def end(self) -> None:
         self.ended.set()
 
-    async def told(self, enough: Callable[[list[FeedEvent]], bool]) -> None:
+    async def wait_for(self, enough: Callable[[list[FeedEvent]], bool]) -> None:
         async with asyncio.timeout(60):
             while not enough(self.events):
                 self.news.clear()
@@ -78,7 +78,7 @@ class Reader:
 async def first_piece(pool: Pool, caller: Caller, after: int) -> Sequence[FeedEvent]:
     reader = Reader()
     with pool.events.to(reader, caller, after):
-        await reader.told(bool)
+        await reader.wait_for(bool)
     return reader.pieces[0]
 
 
@@ -98,14 +98,16 @@ async def test_readers_share_encoded_event_bytes(tmp_path: Path) -> None:
         job = await pool.jobs.submit(SUSAN, sleeper())
         await reached(pool, job.id, State.RUNNING)  # otherwise it may change between two readers
         callers = [*(Caller(f"root{n}", admin=True) for n in range(50)), ADMIN, SUSAN]
-        told = []
+        received = []
         for caller in callers:
             events = pool.events.follow(caller, after=start)
             # The feed may contain an event of the pool first.
-            told.append(await anext(event.data async for event in events if event.kind == "job"))
+            received.append(
+                await anext(event.data async for event in events if event.kind == "job")
+            )
             await events.aclose()
-        assert json.loads(told[0])["id"] == job.id
-        assert {id(data) for data in told} == {id(told[0])}
+        assert json.loads(received[0])["id"] == job.id
+        assert {id(data) for data in received} == {id(received[0])}
 
 
 async def test_event_shows_current_job_state(tmp_path: Path) -> None:
@@ -115,8 +117,8 @@ async def test_event_shows_current_job_state(tmp_path: Path) -> None:
         await reached(pool, full.id, State.STARTING, State.RUNNING)
         job = await pool.jobs.submit(SUSAN, sleeper())
         for state in ("queued", "cancelled"):
-            told = [json.loads(event.data) for event in await first_piece(pool, SUSAN, start)]
-            assert [it["state"] for it in told if it.get("id") == job.id] == [state]
+            bodies = [json.loads(event.data) for event in await first_piece(pool, SUSAN, start)]
+            assert [it["state"] for it in bodies if it.get("id") == job.id] == [state]
             if state == "queued":
                 await pool.jobs.act(SUSAN, job.id, "cancel")
 
@@ -129,7 +131,7 @@ async def test_events_of_invisible_jobs_are_withheld(tmp_path: Path) -> None:
         for caller in (ADMIN, SUSAN, JOE):
             reader = Reader()
             with pool.events.to(reader, caller, start):
-                await reader.told(lambda events: any(event.kind == "pool" for event in events))
+                await reader.wait_for(lambda events: any(event.kind == "pool" for event in events))
             seen[caller.name] = [event.data.decode() for event in reader.events]
         assert any(job.id in data for data in seen[SUSAN.name])
         assert any(job.id in data for data in seen[ADMIN.name])
@@ -149,7 +151,7 @@ async def test_readers_without_visible_jobs_share_one_batch(
             for reader, caller in zip(readers, callers, strict=True):
                 open_.enter_context(pool.events.to(reader, caller, start))
             for reader in readers:
-                await reader.told(bool)
+                await reader.wait_for(bool)
         first = [reader.pieces[0] for reader in readers]
         assert {id(piece) for piece in first[:-1]} == {id(first[0])}
         assert {event.kind for event in first[0]} == {"pool"}
@@ -180,14 +182,14 @@ async def test_feed_entry_is_encoded_once_for_all_readers(
                 await first_piece(pool, caller, after)
         assert sorted(rendered) == sorted(jobs)
         rendered.clear()
-        told = [
+        received = [
             json.loads(event.data).get("id")
             for event in await first_piece(pool, SUSAN, start)
             if event.kind == "job"
         ]
         of_susan = [jobs[0], jobs[2]]
-        assert sorted(told) == sorted(rendered) == sorted(of_susan)
-        assert told == [entry.job for entry in pool.feed.since(start) if entry.job in of_susan]
+        assert sorted(received) == sorted(rendered) == sorted(of_susan)
+        assert received == [entry.job for entry in pool.feed.since(start) if entry.job in of_susan]
         clock.pass_s(GOOD_S)
         rendered.clear()
         await first_piece(pool, ADMIN, start)
@@ -221,7 +223,7 @@ async def test_changes_reach_many_readers_in_few_batches() -> None:
             stage.feed.add("job", job)
             await asyncio.sleep(0)
         for reader in readers:
-            await reader.told(lambda events: len(events) == len(changes))
+            await reader.wait_for(lambda events: len(events) == len(changes))
     for reader in readers:
         assert [event.data.decode() for event in reader.events] == changes
         assert len(reader.pieces) <= 3
@@ -233,14 +235,14 @@ async def test_slow_reader_catches_up_without_delaying_readers() -> None:
         slow.stuck = True
         stage.feed.add("job", "a")
         for reader in others:
-            await reader.told(lambda events: len(events) == 1)
+            await reader.wait_for(lambda events: len(events) == 1)
         stage.feed.add("job", "b")
         stage.feed.add("job", "a")
         for reader in others:
-            await reader.told(lambda events: len(events) == 3)
+            await reader.wait_for(lambda events: len(events) == 3)
         assert slow.events == []
         slow.free()
-        await slow.told(lambda events: len(events) == 2)
+        await slow.wait_for(lambda events: len(events) == 2)
     assert [(event.seq, event.data) for event in slow.events] == [(2, b"b"), (3, b"a")]
 
 
@@ -249,7 +251,7 @@ async def test_backlog_is_sent_in_bounded_batches() -> None:
     for number in range(3 * TURN + 7):
         stage.feed.add("job", f"job{number}")
     with stage.read_by([reader]):
-        await reader.told(lambda events: len(events) == 3 * TURN + 7)
+        await reader.wait_for(lambda events: len(events) == 3 * TURN + 7)
     assert [len(piece) for piece in reader.pieces] == [TURN, TURN, TURN, 7]
 
 
@@ -259,7 +261,7 @@ async def test_failing_reader_ends_alone() -> None:
     broken.fails = True
     with stage.read_by([broken, other]):
         stage.feed.add("job", "a")
-        await other.told(lambda events: len(events) == 1)
+        await other.wait_for(lambda events: len(events) == 1)
         assert broken.ended.is_set()
         assert not other.ended.is_set()
 
@@ -268,12 +270,12 @@ async def test_new_reader_starts_now_and_unknown_number_resets() -> None:
     stage, first, later, lost = Stage(), Reader(), Reader(), Reader()
     stage.feed.add("job", "a")
     with stage.read_by([first]):
-        await first.told(lambda events: len(events) == 1)
+        await first.wait_for(lambda events: len(events) == 1)
         with stage.read_by([later], None), stage.read_by([lost], 99):
-            await lost.told(lambda events: len(events) == 1)
+            await lost.wait_for(lambda events: len(events) == 1)
             stage.feed.add("job", "b")
-            await later.told(lambda events: len(events) == 1)
-            await lost.told(lambda events: len(events) == 2)
+            await later.wait_for(lambda events: len(events) == 1)
+            await lost.wait_for(lambda events: len(events) == 2)
     assert [event.kind for event in lost.events] == ["reset", "job"]
     assert [event.data for event in later.events] == [b"b"]
 

@@ -137,7 +137,7 @@ async def test_preemption_selects_job_with_newest_checkpoint(
     workers = {w.job: w for w in await runtime.until_launched(3)}
     clock.pass_s(1000)
     for job, ago in ((old, 900), (new, 1), (more, 900)):
-        runtime.say(
+        runtime.report(
             WorkerProgress(workers[job.id], clock.now(), 0.5, "x", checkpoint_at=clock.now() - ago)
         )
         await until_job(pool, job.id, lambda now: now.progress is not None)

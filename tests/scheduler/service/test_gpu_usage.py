@@ -40,7 +40,7 @@ REAL = [replace(device, simulated=False) for device in devices(9)]
 
 
 def busy(share: float) -> Callable[[str, float], GpuSample]:
-    def tell(gpu: str, now: float) -> GpuSample:
+    def sample(gpu: str, now: float) -> GpuSample:
         return GpuSample(
             at=now,
             span_s=10.0,
@@ -52,15 +52,15 @@ def busy(share: float) -> Callable[[str, float], GpuSample]:
             temperature_c=55.0,
         )
 
-    return tell
+    return sample
 
 
 def made(
     state: Path, clock: FakeClock, sampler: ScriptedSampler | None = None, **more: Any
 ) -> Pool:
     more.setdefault("runtime", ScriptedRuntime(REAL))
-    told = sampler or ScriptedSampler(busy(0.5))
-    return make_pool(state, clock=clock, sampling=Sampling(told, TICK_S), **more)
+    used_sampler = sampler or ScriptedSampler(busy(0.5))
+    return make_pool(state, clock=clock, sampling=Sampling(used_sampler, TICK_S), **more)
 
 
 async def looked(pool: Pool, clock: FakeClock, times: int = 1, every_s: float = 10.0) -> None:
@@ -224,9 +224,9 @@ async def test_unwritable_telemetry_database_loses_no_samples(
             full.setattr(database, "write", refuse)
             await looked(pool, clock, 3)
             await pool.metering.settle()
-            said = pool.observed.now.problems["telemetry-database"]
-            assert "cannot be written" in said
-            assert "disk is full" in said
+            problem = pool.observed.now.problems["telemetry-database"]
+            assert "cannot be written" in problem
+            assert "disk is full" in problem
             job = await pool.jobs.submit(SUSAN, sleeper(project="susan"))
             await reached(pool, job.id, State.RUNNING)
         await pool.metering.settle()

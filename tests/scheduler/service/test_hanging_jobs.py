@@ -102,14 +102,14 @@ async def test_hanging_job_is_reported_with_stacks_until_active(
         await site.pass_s(job, 590, cores=0.04)
         assert site.now(job).reason is None
         await site.pass_s(job, 20)
-        told = site.now(job)
-        assert (told.state, told.reason and told.reason.code) == (State.RUNNING, "hanging")
-        assert told.reason is not None
-        assert told.reason.text == (
+        hanging = site.now(job)
+        assert (hanging.state, hanging.reason and hanging.reason.code) == (State.RUNNING, "hanging")
+        assert hanging.reason is not None
+        assert hanging.reason.text == (
             "It shows no activity (noticed after 10 min): no progress, no output, no "
             "CPU time and no work on its GPUs."
         )
-        assert f"`benchpool peek --hanging {job.id[:8]}`" in told.reason.remedy
+        assert f"`benchpool peek --hanging {job.id[:8]}`" in hanging.reason.remedy
         look = await pool.inside.peeks.peek(SUSAN, job.id, HANGING)
         assert [it.who for it in look.groups] == ["workers 0-1"]
         assert b"recv (socket.py:5)" in site.runtime.left["hanging-1.txt"]
@@ -169,17 +169,17 @@ async def test_hanging_job_is_requeued_up_to_retry_limit(
     async with opened(site.pool) as pool:
         job = await site.running(workers=2, if_hanging=IfHanging.REQUEUE)
         await site.pass_s(job, 620)
-        told = await site.runtime.until_noticed(2)
-        assert {worker.worker for worker, _ in told} == {0, 1}
-        assert told[0][1].text == "It hangs and is tried again."
+        notices = await site.runtime.until_noticed(2)
+        assert {worker.worker for worker, _ in notices} == {0, 1}
+        assert notices[0][1].text == "It hangs and is tried again."
         # A service restarted meanwhile sends the stops again.
         assert len(list(recovery.stops_under_way(pool.ledger, pool.observed))) == 2
-        for worker, _ in told:
+        for worker, _ in notices:
             end = WorkerEnded(
                 worker, site.clock.now(), 143, EndedBy.NOTICE, None, None, EndCause.EXIT_CODE, "t"
             )
             site.runtime.alive.discard(worker)
-            site.runtime.say(end)
+            site.runtime.report(end)
         again = await until_job(
             pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2
         )

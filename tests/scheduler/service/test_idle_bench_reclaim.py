@@ -47,7 +47,7 @@ async def test_idle_watcher_has_no_false_positive_in_scripted_days(tmp_path: Pat
             for minute, seen in sightings(case.story):
                 site.clock.pass_s(offset + seen.at - site.clock.now())
                 bench.kept_until = site.clock.now() + 1 if seen.spared else 0.0
-                site.tell(seen, seen.measured_s)
+                site.report_sighting(seen, seen.measured_s)
                 watcher.look()
                 if bench.watch.step is IdleStep.DUE:
                     due = minute
@@ -81,7 +81,7 @@ async def test_bench_stop_audit_records_whether_gpus_were_free(tmp_path: Path, l
     async with running(tmp_path) as site:
         site.runtime.on_gpus = () if looks else None  # None as on a cluster or without a driver
         site.pool.idle.release(SUSAN, site.id)
-        site.say(noted=True)
+        site.report(noted=True)
         await site.pool.idle.look()
         await site.pool.benches.release(HUB, site.id)
         await site.pool.idle.look()
@@ -96,7 +96,7 @@ async def test_idle_bench_is_stopped_after_its_note(tmp_path: Path) -> None:
             await site.rest(0.5)
         due_at = site.clock.now()
         assert (site.now().command, site.hub.stopped) == (BenchCommand.NOTE, [])
-        site.say(noted=True)
+        site.report(noted=True)
         await site.pool.idle.look()
         assert site.hub.stopped == [("susan", "")]
         assert site.clock.now() - due_at < 60
@@ -127,7 +127,7 @@ async def test_idle_bench_releases_only_gpus_when_supported(tmp_path: Path) -> N
 async def test_bench_ignoring_release_command_is_stopped(tmp_path: Path) -> None:
     async with running(tmp_path) as site:
         site.gives_up = True
-        site.say()
+        site.report()
         assert site.pool.idle.release(SUSAN, site.id).command is BenchCommand.RELEASE
         await site.rest(0.9, every_s=9)
         assert site.hub.stopped == []
@@ -140,7 +140,7 @@ async def test_bench_used_again_is_not_stopped(tmp_path: Path) -> None:
         site.gives_up = True
         while site.now().step is not BenchStep.DUE:
             await site.rest(0.5)
-        site.say(working=True)
+        site.report(working=True)
         await site.pool.idle.look()
         site.clock.pass_s(120)
         await site.pool.idle.look()
@@ -228,7 +228,7 @@ async def test_idle_step_survives_short_restart_only(
             assert site.hub.stopped == []
             site.executions = 5  # cells ran while the scheduler was stopped
             site.clock.pass_s(30)
-            site.say()
+            site.report()
             await site.pool.idle.look()
             assert site.now().idle_s == 0
 
@@ -285,12 +285,12 @@ async def test_idle_rule_ignores_gaps_and_missing_reports(tmp_path: Path) -> Non
             site.clock.pass_s(60)
             site.measure(0.0, 60.0)
             if minute % 5 == 0:  # the notebook server reports too rarely
-                site.say()
+                site.report()
             await site.pool.idle.look()
         assert site.hub.stopped == []
         for _ in range(240):
             site.clock.pass_s(60)
-            site.say(working=None)
+            site.report(working=None)
             site.measure(0.0, 60.0)
             await site.pool.idle.look()
         assert (site.hub.stopped, site.now().step) == ([], BenchStep.DOUBT)
@@ -306,14 +306,14 @@ def test_release_state_table_is_complete() -> None:
 
 
 def test_wrong_idle_rules_are_refused() -> None:
-    for wrong, said in (
+    for wrong, message in (
         ("{tell_s: 100, ask_s: 50}", "needs tell_s < ask_s < act_s"),
         ("{exempt: [{who: ann}]}", "has no `until`"),
         ("{exempt: [{who: 'team:x', until: 2026-12-31}]}", "profile:NAME"),
         ("{exempt: [{who: ann, until: soon}]}", "2026-12-31"),
         ("{acted: true}", "is not a known key"),
     ):
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             load(f"version: 1\nidle_benches: {wrong}\n")
 
 
@@ -328,6 +328,6 @@ async def test_idle_warning_notifies_owner_once_per_step(tmp_path: Path) -> None
         assert [name.rpartition("-")[2] for _, name in site.pool.observed.now.idle_benches] == [
             "asked"
         ]
-        site.say(working=True)
+        site.report(working=True)
         await site.pool.idle.look()
         assert site.pool.observed.now.idle_benches == {}

@@ -135,8 +135,10 @@ async def test_dry_run_excludes_and_reports_exempt_benches(
     assert exemption.in_force is (until > YESTERDAY)
     assert exemption.servers == spared
     assert exemption.gpu_h == pytest.approx(5.0 * spared, abs=0.4)
-    said = f"1 server is left out in part or whole, with {exemption.gpu_h:.2f} GPU-hours, as an"
-    assert sum(note.startswith(said) for note in found.notes) == spared
+    beginning = (
+        f"1 server is left out in part or whole, with {exemption.gpu_h:.2f} GPU-hours, as an"
+    )
+    assert sum(note.startswith(beginning) for note in found.notes) == spared
     assert sum(f"applies to it: {who} until {until}." in note for note in found.notes) == spared
 
 

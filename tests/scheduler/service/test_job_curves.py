@@ -19,7 +19,7 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.runtime import EndedBy, ReportedValue, WorkerId, WorkerMetrics
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.service.pool.subscriptions import as_told
+from benchpool_scheduler.service.pool.subscriptions import as_report
 from benchpool_scheduler.store.curve_files import FOLDER, CurveFiles, copy_into, put_back
 from benchpool_scheduler.store.records import DropJob
 from benchpool_support.clocks import FakeClock
@@ -70,7 +70,7 @@ async def test_resumed_job_has_one_curve_without_rolled_back_steps(
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    runtime.say(losses(worker, clock.now(), s1=3.0, s2=2.0, s3=1.0, s4=0.5))
+    runtime.report(losses(worker, clock.now(), s1=3.0, s2=2.0, s3=1.0, s4=0.5))
     first = await loss_of(pool, job.id, 4)
     assert first.min is not None
     assert (first.min.step, first.min.value, first.goal) == (4, 0.5, "min")
@@ -80,7 +80,7 @@ async def test_resumed_job_has_one_curve_without_rolled_back_steps(
     await reached(pool, job.id, State.PAUSED)
     await pool.jobs.act(SUSAN, job.id, "resume")
     again = (await runtime.until_launched(2))[1]
-    runtime.say(losses(again, clock.now() + 100, s3=1.2))
+    runtime.report(losses(again, clock.now() + 100, s3=1.2))
     line = await loss_of(pool, job.id, 3)
     assert (line.steps, line.values, line.attempts) == ([1, 2, 3], [3.0, 2.0, 1.2], [1, 1, 2])
     assert line.last is not None
@@ -92,7 +92,7 @@ async def test_job_shows_newest_metrics_until_its_end(
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    runtime.say(losses(worker, clock.now(), s1=3.0, s2=2.5))
+    runtime.report(losses(worker, clock.now(), s1=3.0, s2=2.5))
     await until_job(pool, job.id, lambda now: now.metrics == {"loss": 2.5})
     runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
     ended = await reached(pool, job.id, State.SUCCEEDED)
@@ -114,7 +114,7 @@ async def test_curves_survive_restart_and_are_removed_with_job(
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
         job = await pool.jobs.submit(SUSAN, sleeper())
         (worker,) = await runtime.until_launched(1)
-        runtime.say(losses(worker, clock.now(), s1=3.0, s2=2.0))
+        runtime.report(losses(worker, clock.now(), s1=3.0, s2=2.0))
         before = await loss_of(pool, job.id, 2)
         runtime.end(worker, 0, EndedBy.ITSELF, at=clock.now())
         await reached(pool, job.id, State.SUCCEEDED)
@@ -164,11 +164,11 @@ async def test_restarted_service_records_no_metric_twice(
 
 async def test_truncated_line_keeps_remaining_metrics(tmp_path: Path) -> None:
     files = CurveFiles(tmp_path)
-    told = losses(WorkerId("abcd", 1, 0), 0.0, s1=3.0)
-    files.append("abcd", [as_told(told)])
+    progress = losses(WorkerId("abcd", 1, 0), 0.0, s1=3.0)
+    files.append("abcd", [as_report(progress)])
     with (tmp_path / "abcd.jsonl").open("ab") as file:
         file.write(b'[1,[["loss",[2.0')
-    files.append("abcd", [as_told(losses(WorkerId("abcd", 1, 0), 0.0, s2=2.0))])
+    files.append("abcd", [as_report(losses(WorkerId("abcd", 1, 0), 0.0, s2=2.0))])
     lines = files.read("abcd")
     assert [(it.step, it.value) for it in lines["loss"]] == [(1, 3.0), (2, 2.0)]
     assert files.rewrite("abcd", lines) < 200
@@ -181,7 +181,7 @@ async def test_coarse_curve_keeps_last_min_and_max(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     steps = {f"s{step}": float(step % 10) for step in range(200)}
-    runtime.say(losses(worker, clock.now(), **steps))
+    runtime.report(losses(worker, clock.now(), **steps))
     fine = await loss_of(pool, job.id, 200)
     (coarse,) = (await curves(pool, job.id, points=20, name="loss")).curves
     assert len(coarse.steps) <= 20

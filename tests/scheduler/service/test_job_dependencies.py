@@ -193,9 +193,9 @@ async def test_rerun_waits_only_for_unfinished_dependencies(
 
 async def test_preview_names_dependencies(pool: Pool) -> None:
     prep = await running(pool)
-    said = await pool.jobs.preview(SUSAN, sleeper(after=(prep,)))
-    assert said.starts == "waits"
-    assert said.text.startswith(f"Waits for job {prep[:8]} prep; 1 GPU within")
+    preview = await pool.jobs.preview(SUSAN, sleeper(after=(prep,)))
+    assert preview.starts == "waits"
+    assert preview.text.startswith(f"Waits for job {prep[:8]} prep; 1 GPU within")
 
 
 async def test_dependency_survives_restart(tmp_path: Path, runtime: ScriptedRuntime) -> None:

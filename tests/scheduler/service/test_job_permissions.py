@@ -125,10 +125,10 @@ async def test_pool_status_hides_holders_from_unauthorized_callers(
     def named(caller: Caller) -> set[tuple[str | None, str | None, str | None]]:
         return {(gpu.user, gpu.job, gpu.server) for gpu in pool.views.status(caller).gpus}
 
-    nobody = (None, None, None)
-    assert named(JOE) == {nobody}
-    assert named(SUSAN) == {nobody, ("susan", job.id, None), ("susan", None, "paper")}
-    assert named(LEAD_ABOVE) == {nobody, ("susan", job.id, None)}
+    no_holder = (None, None, None)
+    assert named(JOE) == {no_holder}
+    assert named(SUSAN) == {no_holder, ("susan", job.id, None), ("susan", None, "paper")}
+    assert named(LEAD_ABOVE) == {no_holder, ("susan", job.id, None)}
     assert named(ADMIN) == named(SUSAN)
     assert pool.views.status(JOE).counts == pool.views.status(ADMIN).counts
 
@@ -154,7 +154,7 @@ async def test_events_hide_invisible_jobs(pool: Pool) -> None:
     await reached(pool, job.id, State.RUNNING)
     pool.feed.add("pool")
 
-    async def heard(caller: Caller) -> bytes:
+    async def received(caller: Caller) -> bytes:
         found = b""
         events = pool.events.follow(caller, after=start)
         async for event in events:
@@ -164,6 +164,6 @@ async def test_events_hide_invisible_jobs(pool: Pool) -> None:
         await events.aclose()
         return found
 
-    assert b"secret-name" in await heard(SUSAN)
-    assert b"secret-name" not in await heard(JOE)
-    assert job.id.encode() not in await heard(JOE)
+    assert b"secret-name" in await received(SUSAN)
+    assert b"secret-name" not in await received(JOE)
+    assert job.id.encode() not in await received(JOE)

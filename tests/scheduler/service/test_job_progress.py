@@ -46,7 +46,7 @@ async def test_saved_progress_survives_pause_until_next_save(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     at = clock.now()
-    runtime.say(WorkerProgress(worker, at, 0.77, "step 77", checkpoint_at=at))
+    runtime.report(WorkerProgress(worker, at, 0.77, "step 77", checkpoint_at=at))
     await until_job(pool, job.id, lambda now: fraction(now) == 0.77)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
@@ -55,14 +55,14 @@ async def test_saved_progress_survives_pause_until_next_save(
     await pool.jobs.act(SUSAN, job.id, "resume")
     again = (await runtime.until_launched(2))[1]
     assert again.attempt == 2
-    runtime.say(WorkerProgress(again, clock.now(), None, "cell 1", checkpoint_at=at))
-    said = await until_job(pool, job.id, lambda now: "cell 1" in words.note(now))
-    assert fraction(said) == 0.77
+    runtime.report(WorkerProgress(again, clock.now(), None, "cell 1", checkpoint_at=at))
+    reported = await until_job(pool, job.id, lambda now: "cell 1" in words.note(now))
+    assert fraction(reported) == 0.77
     clock.pass_s(60)
     now = clock.now()
-    runtime.say(WorkerProgress(again, now, 0.3, "from the start", checkpoint_at=now))
-    said = await until_job(pool, job.id, lambda now: fraction(now) != 0.77)
-    assert fraction(said) == 0.3, "it has saved what it does now: that is how far it is"
+    runtime.report(WorkerProgress(again, now, 0.3, "from the start", checkpoint_at=now))
+    reported = await until_job(pool, job.id, lambda now: fraction(now) != 0.77)
+    assert fraction(reported) == 0.3, "it has saved what it does now: that is how far it is"
 
 
 async def test_repeated_checkpoint_report_is_recognized(
@@ -72,11 +72,13 @@ async def test_repeated_checkpoint_report_is_recognized(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     saved = clock.now()
-    runtime.say(WorkerProgress(worker, saved, 0.4, "a", checkpoint_at=saved, checkpoint_step=400))
+    runtime.report(
+        WorkerProgress(worker, saved, 0.4, "a", checkpoint_at=saved, checkpoint_step=400)
+    )
     await until_job(pool, job.id, lambda now: fraction(now) == 0.4)
     clock.pass_s(60)
     again, now = saved + 2e-5, clock.now()
-    runtime.say(WorkerProgress(worker, now, 0.63, "b", checkpoint_at=again, checkpoint_step=400))
+    runtime.report(WorkerProgress(worker, now, 0.63, "b", checkpoint_at=again, checkpoint_step=400))
     await until_job(pool, job.id, lambda now: fraction(now) == 0.63)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
@@ -84,12 +86,12 @@ async def test_repeated_checkpoint_report_is_recognized(
     await reached(pool, job.id, State.PAUSED)
     await pool.jobs.act(SUSAN, job.id, "resume")
     second = (await runtime.until_launched(2))[1]
-    runtime.say(
+    runtime.report(
         WorkerProgress(second, now, 0.41, "once more", checkpoint_at=saved, checkpoint_step=400)
     )
-    said = await until_job(pool, job.id, lambda now: "once more" in words.note(now))
-    assert said.progress is not None
-    assert (said.progress.fraction, said.progress.previous_progress) == (0.41, 0.63)
+    reported = await until_job(pool, job.id, lambda now: "once more" in words.note(now))
+    assert reported.progress is not None
+    assert (reported.progress.fraction, reported.progress.previous_progress) == (0.41, 0.63)
 
 
 async def test_time_left_uses_pace_of_current_attempt(
@@ -98,22 +100,24 @@ async def test_time_left_uses_pace_of_current_attempt(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     # The job restored half of its progress from a checkpoint: that is not its pace.
-    runtime.say(WorkerProgress(worker, clock.now(), 0.5, "read back"))
-    said = await until_job(pool, job.id, lambda now: fraction(now) == 0.5)
-    assert said.progress is not None
-    assert said.progress.ends is None
+    runtime.report(WorkerProgress(worker, clock.now(), 0.5, "read back"))
+    reported = await until_job(pool, job.id, lambda now: fraction(now) == 0.5)
+    assert reported.progress is not None
+    assert reported.progress.ends is None
     clock.pass_s(600)
-    runtime.say(WorkerProgress(worker, clock.now(), 0.6, "step 60"))
-    said = await until_job(pool, job.id, lambda now: fraction(now) == 0.6)
-    assert said.progress is not None
-    assert said.progress.ends is not None
-    assert (said.progress.ends - said.progress.updated).total_seconds() == pytest.approx(2400)
-    row = job_row(said, (), (), Reader("susan", admin=False), said.progress.updated)
+    runtime.report(WorkerProgress(worker, clock.now(), 0.6, "step 60"))
+    reported = await until_job(pool, job.id, lambda now: fraction(now) == 0.6)
+    assert reported.progress is not None
+    assert reported.progress.ends is not None
+    assert (reported.progress.ends - reported.progress.updated).total_seconds() == pytest.approx(
+        2400
+    )
+    row = job_row(reported, (), (), Reader("susan", admin=False), reported.progress.updated)
     assert row.progress == "step 60, about 40 min left"
     later = msgspec.structs.replace(
-        said.progress, ends=datetime.now(UTC) + timedelta(minutes=40, seconds=-1)
+        reported.progress, ends=datetime.now(UTC) + timedelta(minutes=40, seconds=-1)
     )
-    now = msgspec.structs.replace(said, progress=later)
+    now = msgspec.structs.replace(reported, progress=later)
     assert words.note(now) == "60 % step 60, about 40 min left"
     assert "about 40 min left" in line_of(now)
     runtime.end(worker)
@@ -125,7 +129,7 @@ async def test_time_left_uses_pace_of_current_attempt(
 async def test_succeeded_job_has_full_progress(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    runtime.say(WorkerProgress(worker, 0.0, 0.96, "step 288 of 300"))
+    runtime.report(WorkerProgress(worker, 0.0, 0.96, "step 288 of 300"))
     await until_job(pool, job.id, lambda now: fraction(now) == 0.96)
     runtime.end(worker)
     ended = await reached(pool, job.id, State.SUCCEEDED)
@@ -138,12 +142,12 @@ async def test_page_terminal_and_notebook_show_same_progress(
     """The panel is tested with the same table of examples (``tests/phrases.json``)."""
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    runtime.say(WorkerProgress(worker, 0.0, 0.779, "step 233"))
-    said = await until_job(pool, job.id, lambda now: fraction(now) is not None)
-    row = job_row(said, (), (), Reader("susan", admin=False), said.submitted)
+    runtime.report(WorkerProgress(worker, 0.0, 0.779, "step 233"))
+    reported = await until_job(pool, job.id, lambda now: fraction(now) is not None)
+    row = job_row(reported, (), (), Reader("susan", admin=False), reported.submitted)
     assert f"{row.percent} %" == "77 %"
-    assert words.note(said) == "77 % step 233"
-    assert "77 %" in line_of(said)
+    assert words.note(reported) == "77 % step 233"
+    assert "77 %" in line_of(reported)
 
 
 async def test_tracker_runs_of_all_attempts_outlive_job(
@@ -152,7 +156,7 @@ async def test_tracker_runs_of_all_attempts_outlive_job(
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     first, second = (ReportedRun("mlflow", f"https://ml.example/#/runs/{n}") for n in (1, 2))
-    runtime.say(WorkerProgress(worker, clock.now(), None, None, runs=(first,)))
+    runtime.report(WorkerProgress(worker, clock.now(), None, None, runs=(first,)))
     await until_job(pool, job.id, lambda now: len(now.tracker_runs) == 1)
     await pool.jobs.act(SUSAN, job.id, "pause")
     await runtime.until_noticed(1)
@@ -161,7 +165,7 @@ async def test_tracker_runs_of_all_attempts_outlive_job(
     await pool.jobs.act(SUSAN, job.id, "resume")
     again = (await runtime.until_launched(2))[1]
     hostile = ReportedRun("x", "javascript:alert(1)")
-    runtime.say(WorkerProgress(again, clock.now(), None, None, runs=(first, second, hostile)))
+    runtime.report(WorkerProgress(again, clock.now(), None, None, runs=(first, second, hostile)))
     runtime.end(again, 0, at=clock.now())
     ended = await reached(pool, job.id, State.SUCCEEDED)
     assert [(run.text, run.url) for run in ended.tracker_runs] == [

@@ -100,14 +100,14 @@ async def test_worker_environment_follows_allow_list(tmp_path: Path, monkeypatch
 
 
 async def test_progress_file_is_read_and_kept(tmp_path: Path) -> None:
-    say = (
+    script = (
         "import os, json, time\n"
         "with open(os.environ['BENCHPOOL_PROGRESS_FILE'], 'w') as f:\n"
         "    json.dump({'fraction': 0.25, 'text': 'epoch 1', 'metrics': {}}, f)\n"
         "time.sleep(1000)\n"
     )
     async with opened(make_pool(tmp_path)) as pool:
-        job = await pool.jobs.submit(SUSAN, python_job(say))
+        job = await pool.jobs.submit(SUSAN, python_job(script))
         seen = await until_job(pool, job.id, lambda now: now.progress is not None)
         assert seen.progress is not None
         assert (seen.progress.fraction, seen.progress.text) == (0.25, "epoch 1")

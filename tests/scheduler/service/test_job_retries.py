@@ -44,7 +44,7 @@ def fail(
 ) -> None:
     runtime.alive.discard(worker)
     event = WorkerEnded(worker, clock.now(), 1, EndedBy.ITSELF, None, None, cause, traceback)
-    runtime.say(event)
+    runtime.report(event)
 
 
 async def test_retries_stop_at_repeated_traceback(
@@ -97,7 +97,7 @@ async def test_gpu_error_retries_on_another_node(
         gpu = runtime.launched[worker].gpus[0]
         pool.metering.live.see([HeldSample(GpuSample(STARTED + 1, 1.0, gpu, xid=79))])
         saved = WorkerProgress(worker, clock.now(), 0.5, None, {}, clock.now(), 1200)
-        runtime.say(saved)
+        runtime.report(saved)
         fail(runtime, worker, clock, traceback="a")
         second = (await runtime.until_launched(2))[-1]
         assert runtime.launched[second].nodes[0] != first
@@ -136,16 +136,16 @@ async def test_retry_pause_is_shown_as_reason(tmp_path: Path) -> None:
         await until_job(pool, job.id, lambda now: now.state is State.RUNNING and now.attempt == 2)
 
 
-@pytest.mark.parametrize("wish", ["pause", "cancel"])
-async def test_job_stopped_by_owner_is_not_retried(tmp_path: Path, wish: str) -> None:
+@pytest.mark.parametrize("action", ["pause", "cancel"])
+async def test_job_stopped_by_owner_is_not_retried(tmp_path: Path, action: str) -> None:
     runtime, clock = ScriptedRuntime(devices(2)), FakeClock()
     async with opened(pool_of(tmp_path, runtime, clock)) as pool:
         job = await submitted(pool, retries=3)
         worker = (await runtime.until_launched(1))[0]
         await until_job(pool, job.id, lambda now: now.state is State.RUNNING)
-        await pool.jobs.act(SUSAN, job.id, wish)
+        await pool.jobs.act(SUSAN, job.id, action)
         await runtime.until_noticed(1)
         fail(runtime, worker, clock, traceback="a")
-        ended = await reached(pool, job.id, State.PAUSED if wish == "pause" else State.CANCELLED)
+        ended = await reached(pool, job.id, State.PAUSED if action == "pause" else State.CANCELLED)
         assert ended.attempt == 1
         assert pool.jobs.detail(SUSAN, job.id).retried == ""

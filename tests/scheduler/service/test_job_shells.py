@@ -92,8 +92,8 @@ async def test_shell_input_is_applied_once_until_shell_ends(
             await door.type(SUSAN, job.id, ShellInput(id_, number, f"{number};".encode()))
         read, offset = b"", 0
         while read != b"1;2;":
-            said = await door.read(SUSAN, job.id, ShellQuery(id_, offset), 10.0)
-            read, offset = read + said.data, said.next
+            chunk = await door.read(SUSAN, job.id, ShellQuery(id_, offset), 10.0)
+            read, offset = read + chunk.data, chunk.next
         assert (await door.read(SUSAN, job.id, ShellQuery(id_, 2), 0.0)).data == b"2;"
         await door.type(SUSAN, job.id, ShellInput(id_, 3, rows=5, columns=6))
         assert runtime.shells[0].size == (5, 6)

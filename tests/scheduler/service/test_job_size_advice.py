@@ -143,14 +143,16 @@ async def test_job_with_advised_size_is_accepted(
 ) -> None:
     with pytest.raises((InvalidInput, Refused)) as refused:
         await pool.jobs.preview(who, job)
-    said = refused.value.message
-    assert words in said
+    message = refused.value.message
+    assert words in message
     followed = [
         made(job, int(number) if number.strip() else 0)
         for way, made in WAYS.items()
-        for number in re.findall(way, said)
+        for number in re.findall(way, message)
     ]
-    followed += [{str(refused.value.field): int(most)} for most in re.findall(OF_THE_FIELD, said)]
+    followed += [
+        {str(refused.value.field): int(most)} for most in re.findall(OF_THE_FIELD, message)
+    ]
     assert followed
     for other in followed:
         await pool.jobs.preview(who, _changed(job, other))

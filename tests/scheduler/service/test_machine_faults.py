@@ -37,20 +37,20 @@ policy: {grace_s: 3}
 )
 
 
-def says(pool: Pool) -> str:
+def problems(pool: Pool) -> str:
     """Return the problems that the pool's health shows to administrators."""
     return " ".join(pool.views.status(ADMIN).health.problems)
 
 
-async def told(pool: Pool, words: str) -> str:
+async def until_problem(pool: Pool, words: str) -> str:
     """Wait until the problems contain these words; return all problems."""
-    await until_async(lambda: words in says(pool))
-    return says(pool)
+    await until_async(lambda: words in problems(pool))
+    return problems(pool)
 
 
 async def well_again(pool: Pool) -> None:
     """Wait until the pool's health shows no problem."""
-    await until_async(lambda: not says(pool))
+    await until_async(lambda: not problems(pool))
 
 
 async def submitted(pool: Pool, count: int) -> list[Job]:
@@ -77,9 +77,9 @@ async def test_queue_survives_full_disk(tmp_path: Path) -> None:
         async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
             disk.fill()
             jobs = await submitted(pool, 6)
-            said = await told(pool, "No job starts on ")
-            assert "No space left on device" in said
-            assert f"Free space on the disk of the state folder ({tmp_path})" in said
+            shown = await until_problem(pool, "No job starts on ")
+            assert "No space left on device" in shown
+            assert f"Free space on the disk of the state folder ({tmp_path})" in shown
             await asyncio.sleep(1.5)  # a trial fails meanwhile or is about to fail
             for job in jobs:
                 await reached(pool, job.id, State.QUEUED)
@@ -93,16 +93,16 @@ async def test_queue_survives_lack_of_descriptors(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
         with no_descriptor_left():
             jobs = await submitted(pool, 6)
-            said = await told(pool, "No job starts on ")
-            assert "Too many open files" in said
-            assert "prlimit" in said
+            shown = await until_problem(pool, "No job starts on ")
+            assert "Too many open files" in shown
+            assert "prlimit" in shown
         await all_succeed(pool, jobs)
         await well_again(pool)
 
 
 @pytest.mark.slow
 def failed_or_ended(pool: Pool, job: str) -> bool:
-    return bool(says(pool)) or pool.jobs.detail(ADMIN, job).job.ended is not None
+    return bool(problems(pool)) or pool.jobs.detail(ADMIN, job).job.ended is not None
 
 
 @needs_root
@@ -196,7 +196,7 @@ async def test_machine_fault_uses_no_retry_and_sets_reason(tmp_path: Path) -> No
     runtime = Faulty(starts=1, trials=1_000_000)
     async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
         (job,) = await submitted(pool, 1)
-        await told(pool, "No job starts on localhost: its disk is full.")
+        await until_problem(pool, "No job starts on localhost: its disk is full.")
         await until_job(pool, job.id, lambda it: it.state is State.QUEUED)
         detail = pool.jobs.detail(ADMIN, job.id)
         assert [attempt.ended_by for attempt in detail.attempts] == ["machine-fault"]

@@ -88,7 +88,7 @@ async def came(receiver: Receiver, number: int) -> list[str]:
 
 async def written(state: Path, id_: str) -> None:
     """Wait until the delivery of a message is recorded on disk."""
-    file = state / "scheduler" / subscription_files.TOLD
+    file = state / "scheduler" / subscription_files.DELIVERY_LOG
     await until_async(lambda: file.exists() and id_ in file.read_text())
 
 
@@ -100,7 +100,7 @@ async def test_failure_notifies_once_across_restart(tmp_path: Path, receiver: Re
         assert await came(receiver, 1) == ["failed"]
         await written(tmp_path, f"{job}-failed")
         assert pool.notifier.settings(SUSAN).addresses[0].reached is not None
-    file = tmp_path / "scheduler" / subscription_files.TOLD
+    file = tmp_path / "scheduler" / subscription_files.DELIVERY_LOG
     file.write_text(json.dumps({**json.loads(file.read_text()), "sent": {}}))
     async with opened(pool_of(tmp_path)) as pool:
         await fails(pool, "later")
@@ -114,7 +114,7 @@ async def test_failure_notifies_after_clock_moved_back(tmp_path: Path, receiver:
         await subscribe(pool, receiver)
         # State left by a clock that was two days ahead.
         ahead = time.time() + 2 * 24 * 3600.0
-    record = tmp_path / "scheduler" / subscription_files.TOLD
+    record = tmp_path / "scheduler" / subscription_files.DELIVERY_LOG
     record.write_text(json.dumps({"sent": {"susan": [ahead - 20, ahead]}}))
     subscriptions = tmp_path / "scheduler" / subscription_files.SUBSCRIPTIONS
     (own,) = json.loads(subscriptions.read_text())
@@ -227,13 +227,13 @@ async def test_broken_gpu_notifies_administrators_and_site_only(
             runtime.mark("GPU-1", DeviceState.BROKEN, "it fell off the bus")
             await pool.housekeeping.see_machines()
             assert await came(receiver, 1) == ["gpu-broken"]
-            (told,) = await asyncio.to_thread(of_the_site.wait_for, 1)
+            (request,) = await asyncio.to_thread(of_the_site.wait_for, 1)
             await until_async(
                 lambda: pool.notifier.settings(ADMIN).addresses[0].reached is not None
             )
             await pool.housekeeping.see_machines()
             assert pool.notifier.settings(SUSAN).addresses[0].reached is None
-    assert b"is broken: it fell off the bus." in told.body
+    assert b"is broken: it fell off the bus." in request.body
     assert len(receiver.came) == 1
 
 

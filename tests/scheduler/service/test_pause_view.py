@@ -32,7 +32,7 @@ from benchpool_support.pools import (
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
-SAVES_WHEN_TOLD = """
+SAVES_ON_NOTICE = """
 import sys, time
 from benchpool import checkpoint
 print("ready", flush=True)
@@ -60,7 +60,7 @@ async def test_pause_with_checkpoint_loses_nothing(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path)) as pool:
-        job = await pool.jobs.submit(SUSAN, python_job(SAVES_WHEN_TOLD, gpus=4, name="big"))
+        job = await pool.jobs.submit(SUSAN, python_job(SAVES_ON_NOTICE, gpus=4, name="big"))
         claimant = await make_room(pool, job)
         gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
         (cost,) = pool.jobs.detail(SUSAN, job.id).pauses
@@ -85,8 +85,8 @@ async def test_pause_without_checkpoint_reports_lost_time(tmp_path: Path) -> Non
         job = await pool.jobs.submit(SUSAN, python_job(NEVER_SAVES, gpus=4, name="big"))
         await make_room(pool, job)
         gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
-        said = r"it had just begun, nothing lost|nothing was saved, \d+ s lost"
-        assert re.fullmatch(said, moment(gone)[1]), "nothing is lost by a start of a moment"
+        pattern = r"it had just begun, nothing lost|nothing was saved, \d+ s lost"
+        assert re.fullmatch(pattern, moment(gone)[1]), "nothing is lost by a start of a moment"
 
 
 @pytest.fixture
@@ -121,18 +121,18 @@ async def test_pause_cost_counts_unsaved_time_and_restart(
     await pool.jobs.submit(JOE, sleeper(gpus=2, name="mine"))
     hers = await pool.jobs.submit(JEMMA, sleeper(gpus=2, name="hers"))
     await reached(pool, job.id, State.PAUSING)
-    said = pool.jobs.detail(SUSAN, job.id).job
-    assert moment(said) == ("saving", "jemma needs 2 GPUs: saving")
-    assert said.pause is not None
-    assert said.pause.until is not None
-    assert (said.pause.until - said.pause.at).total_seconds() == 20
+    pausing = pool.jobs.detail(SUSAN, job.id).job
+    assert moment(pausing) == ("saving", "jemma needs 2 GPUs: saving")
+    assert pausing.pause is not None
+    assert pausing.pause.until is not None
+    assert (pausing.pause.until - pausing.pause.at).total_seconds() == 20
     assert only(pool, job).cost == "20 min of one GPU (estimate)", "240 s, and 60 s of restart"
     clock.pass_s(12)
     saved = clock.now()
     clock.pass_s(2)
-    told = WorkerProgress(worker, saved, 0.62, "step 467", {}, saved, 467)
-    runtime.say(told)
-    runtime.say(WorkerEnded(worker, clock.now(), 143, EndedBy.NOTICE))
+    progress = WorkerProgress(worker, saved, 0.62, "step 467", {}, saved, 467)
+    runtime.report(progress)
+    runtime.report(WorkerEnded(worker, clock.now(), 143, EndedBy.NOTICE))
     gone = await until_job(pool, job.id, lambda now: moment(now)[0] == "saved")
     assert moment(gone)[1] == "saved at step 467, nothing lost"
     assert only(pool, job).lost_gpu_s == 8, "two seconds on four GPUs"
@@ -153,8 +153,8 @@ async def test_pause_by_user_records_its_cost(
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
     clock.pass_s(100)
-    said = await pool.jobs.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
-    assert moment(said) == ("saving", "paused by susan (the data is wrong): saving")
+    pausing = await pool.jobs.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
+    assert moment(pausing) == ("saving", "paused by susan (the data is wrong): saving")
     runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
     paused = await reached(pool, job.id, State.PAUSED)
     assert moment(paused) == ("saved", "nothing was saved, 1 min lost")
@@ -184,7 +184,7 @@ async def test_pause_text_distinguishes_new_start_from_old_save(
     runtime.begin(second, clock.now())
     await reached(pool, job.id, State.RUNNING)
     saved = clock.now()
-    runtime.say(WorkerProgress(second, saved, 0.2, "step 100", {}, saved, 100))
+    runtime.report(WorkerProgress(second, saved, 0.2, "step 100", {}, saved, 100))
     await until_job(pool, job.id, lambda now: now.progress is not None)
     await pool.jobs.act(SUSAN, job.id, "pause")
     runtime.end(second, 143, EndedBy.NOTICE, at=clock.now())
@@ -251,7 +251,7 @@ async def test_restarted_attempt_shows_previous_progress(
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
-    runtime.say(WorkerProgress(worker, clock.now(), 0.63, "epoch 6"))
+    runtime.report(WorkerProgress(worker, clock.now(), 0.63, "epoch 6"))
     await until_job(pool, job.id, lambda now: now.progress is not None)
     await pool.jobs.act(SUSAN, job.id, "pause")
     runtime.end(worker, 143, EndedBy.NOTICE, at=clock.now())
@@ -263,11 +263,11 @@ async def test_restarted_attempt_shows_previous_progress(
     assert (begun.progress.fraction, begun.progress.previous_progress) == (0.0, 0.63)
     assert begun.progress.text is None, "attempt 2 has said nothing yet"
     clock.pass_s(5)
-    runtime.say(WorkerProgress(again, clock.now(), 0.03, "epoch 1"))
+    runtime.report(WorkerProgress(again, clock.now(), 0.03, "epoch 1"))
     now = await until_job(pool, job.id, lambda now: now.progress.text == "epoch 1")  # type: ignore[union-attr]
     assert now.progress is not None
     assert (now.progress.fraction, now.progress.previous_progress) == (0.03, 0.63)
-    runtime.say(WorkerProgress(again, clock.now(), 0.7, "epoch 7"))
+    runtime.report(WorkerProgress(again, clock.now(), 0.7, "epoch 7"))
     now = await until_job(pool, job.id, lambda now: now.progress.text == "epoch 7")  # type: ignore[union-attr]
     assert now.progress is not None
     assert now.progress.previous_progress is None

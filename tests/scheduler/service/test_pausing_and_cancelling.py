@@ -114,8 +114,8 @@ async def test_failure_reason_names_job_and_escapes_characters(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper(name="short"))
-    said = "it failed with ValueError: no\u202esuch (train.py, line 2)"
-    runtime.end((await runtime.until_launched(1))[0], 1, text=said)
+    cause = "it failed with ValueError: no\u202esuch (train.py, line 2)"
+    runtime.end((await runtime.until_launched(1))[0], 1, text=cause)
     failed = await reached(pool, job.id, State.FAILED)
     assert failed.reason is not None
     shown = failed.reason.text

@@ -253,7 +253,7 @@ class PoolHistory(RuleBasedStateMachine):
         alive: list[WorkerId] = sorted(self.runtime.alive)
         if alive:
             worker, now = one_of(alive, place), self.clock.now()
-            self.runtime.say(WorkerProgress(worker, now, 0.5, None, checkpoint_at=now))
+            self.runtime.report(WorkerProgress(worker, now, 0.5, None, checkpoint_at=now))
             self.settle()
 
     @rule(gpu=st.integers(0, GPUS - 1), state=st.sampled_from(DeviceState))
@@ -324,14 +324,14 @@ class PoolHistory(RuleBasedStateMachine):
         return not self.pool.jobs.detail(ADMIN, worker.job).job.preemptible
 
     @invariant()
-    def nobody_holds_more_than_the_build_quota(self) -> None:
+    def benches_stay_within_the_build_quota(self) -> None:
         if not hasattr(self, "pool"):
             return
         for user, quota in QUOTAS.items():
             assert sum(len(lease.gpus) for lease in self.pool.benches.leases(ADMIN, user)) <= quota
 
     @invariant()
-    def what_is_kept_is_what_a_count_over_all_records_says(self) -> None:
+    def kept_counts_equal_a_count_over_all_records(self) -> None:
         if not hasattr(self, "pool"):
             return
         engine = self.pool
@@ -344,23 +344,23 @@ class PoolHistory(RuleBasedStateMachine):
         assert set(kept.nominated) == set(fresh.nominated)
         assert set(kept.stopping) == set(fresh.stopping)
         shown = {gpu.uuid: gpu.state for gpu in self.pool.views.status(ADMIN).gpus}
-        anew = GpuStates(engine.ledger, engine.observed)
-        assert [*engine.views.gpu_states.rows()] == [*anew.rows()]
-        assert shown == anew.states
+        recounted = GpuStates(engine.ledger, engine.observed)
+        assert [*engine.views.gpu_states.rows()] == [*recounted.rows()]
+        assert shown == recounted.states
         for state in GpuState:
-            assert engine.views.counts()[state] == anew.counts[state]
+            assert engine.views.counts()[state] == recounted.counts[state]
 
     @invariant()
     def squares_and_tags_name_the_gpus_that_the_plan_names(self) -> None:
         if not hasattr(self, "pool"):
             return
-        told = self.pool.observed.now.latest_pass.over_quota
+        over_quota = self.pool.observed.now.latest_pass.over_quota
         shown = self.pool.views.status(ADMIN).gpus
         for job in self.pool.jobs.select(ADMIN):
             mine = [gpu for gpu in shown if gpu.job == job.id]
             over = {gpu.uuid for gpu in mine if gpu.state is GpuState.TRAIN_OVER_QUOTA}
             assert job.over_quota == bool(over)
-            assert over == told.get(JobId(job.id), frozenset())
+            assert over == over_quota.get(JobId(job.id), frozenset())
 
     @invariant()
     def the_kept_board_decides_as_one_made_afresh(self) -> None:

@@ -19,14 +19,14 @@ async def test_notice_is_sent_when_its_own_record_is_durable(tmp_path: Path) -> 
         for job in jobs:
             await reached(pool, job.id, State.RUNNING)
         store, room = pool.ledger.store, asyncio.Event()
-        commit, told = store.commit, list[str]()
+        commit, preempted = store.commit, list[str]()
 
         async def one_by_one(
             *changes: Change, as_written: Callable[[str], None] | None = None
         ) -> None:
             paused = [it.preemption.job for it in changes if isinstance(it, SavePreemption)]
             if paused and as_written is not None:
-                told.extend(paused)
+                preempted.extend(paused)
                 as_written(paused[0])
                 await room.wait()
             await commit(*changes, as_written=as_written)
@@ -35,12 +35,12 @@ async def test_notice_is_sent_when_its_own_record_is_durable(tmp_path: Path) -> 
         await pool.jobs.submit(JOE, sleeper(gpus=2))
         async with asyncio.timeout(120):
             ((first, notice),) = await runtime.until_noticed(1)
-            assert (first.job, notice.kind) == (told[0], "pause")
+            assert (first.job, notice.kind) == (preempted[0], "pause")
             # Its end is processed after the pass.
             runtime.end(first, 143)
             room.set()
             await runtime.until_noticed(2)
         store.commit = commit  # type: ignore[method-assign]
-        await reached(pool, told[0], State.QUEUED)
+        await reached(pool, preempted[0], State.QUEUED)
         await pool.actions.finish()
-        assert [worker.job for worker, _ in runtime.notices] == told
+        assert [worker.job for worker, _ in runtime.notices] == preempted

@@ -47,7 +47,7 @@ class Lying:
         return replace(plan, commands=(*others, lie))
 
 
-def told(pool: Pool) -> str:
+def problems(pool: Pool) -> str:
     return " ".join(pool.views.status(ADMIN).health.problems)
 
 
@@ -94,15 +94,15 @@ async def test_rejected_plan_is_reported_with_saved_case(tmp_path: Path) -> None
         )
         files = sorted((tmp_path / "scheduler" / "doubtful-plans").iterdir())
         assert len(files) == 1, "the same pool is written down once"
-        assert str(files[0]) in told(pool)
-        assert "R1: GPU" in told(pool)
+        assert str(files[0]) in problems(pool)
+        assert "R1: GPU" in problems(pool)
         (case,) = load(files[0], ABILITIES)
         assert case.snapshot is not None
         assert {job.id for job in case.snapshot.jobs} == {first.id, second.id}
 
         pool.state_cache.decider = decide_on
         await pool.passes.make()
-        assert told(pool) == ""
+        assert problems(pool) == ""
         await reached(pool, second.id, State.RUNNING)
 
 
@@ -120,6 +120,6 @@ async def test_rule_breaking_preemption_keeps_gang_running(tmp_path: Path) -> No
 
         pool.state_cache.decider = tearing
         await pool.passes.make()
-        assert "R10" in told(pool)
-        assert "1 command of it was not carried out" in told(pool)
+        assert "R10" in problems(pool)
+        assert "1 command of it was not carried out" in problems(pool)
         assert state_of(pool, gang.id) is JobState.RUNNING

@@ -52,7 +52,7 @@ gpu_hours: {{users: {{joe: {{soft: {soft}}}, jemma: {{hard: {hard}}}}}}}
 PROJECTS = {"susan": "vision", "joe": "vision", "jemma": "speech"}
 
 
-class Wish(NamedTuple):
+class PlannedJob(NamedTuple):
     """Job of a user: hours until its submission, user, GPUs, and run time in hours."""
 
     at_h: float
@@ -84,35 +84,35 @@ class Month:
         self._again: list[int] = []
         self.refused = False
 
-    async def live(self, wishes: Sequence[Wish]) -> None:
+    async def live(self, planned: Sequence[PlannedJob]) -> None:
         # Passes are made after all events of an instant, as in a replay.
         self.pool.passes.want = lambda: None  # type: ignore[method-assign]
-        for number, wish in enumerate(wishes):
-            heapq.heappush(self._events, (BEGIN + wish.at_h * HOUR_S, number, "submit"))
+        for number, one_job in enumerate(planned):
+            heapq.heappush(self._events, (BEGIN + one_job.at_h * HOUR_S, number, "submit"))
         while self._events:
             at, number, what = heapq.heappop(self._events)
             self.clock.pass_s(at - self.clock.now())
             await see_hours(self.pool.hours, self.pool.observed)
             if what == "submit":
-                await self._submit(number, wishes[number])
+                await self._submit(number, planned[number])
             elif what == "end":
                 self._end(number)
             else:
                 again, self._again = self._again, []
                 for one in again:
-                    await self._submit(one, wishes[one])
+                    await self._submit(one, planned[one])
             await self._settle()
-            self._note_starts(wishes)
+            self._note_starts(planned)
             if self._waits() and not any(it[2] == "month" for it in self._events):
                 heapq.heappush(self._events, (self.pool.hours.renewed(), 10_000, "month"))
 
     def _waits(self) -> bool:
         return bool(self._again) or len(self.began) < len(self._jobs)
 
-    async def _submit(self, number: int, wish: Wish) -> None:
+    async def _submit(self, number: int, one_job: PlannedJob) -> None:
         try:
             job = await self.pool.jobs.submit(
-                Caller(wish.user), sleeper(gpus=wish.gpus, name="train")
+                Caller(one_job.user), sleeper(gpus=one_job.gpus, name="train")
             )
         except Refused as refused:
             if refused.code != "gpu-hours":
@@ -126,12 +126,12 @@ class Month:
         (worker,) = (it for it in self.runtime.alive if self._jobs[it.job] == number)
         self.runtime.end(worker, 0, at=self.clock.now())
 
-    def _note_starts(self, wishes: Sequence[Wish]) -> None:
+    def _note_starts(self, planned: Sequence[PlannedJob]) -> None:
         for worker in self.runtime.alive:
             number = self._jobs[worker.job]
             if number not in self.began:
                 now = self.began[number] = self.clock.now()
-                heapq.heappush(self._events, (now + wishes[number].hours * HOUR_S, number, "end"))
+                heapq.heappush(self._events, (now + planned[number].hours * HOUR_S, number, "end"))
 
     async def _settle(self) -> None:
         """Make passes until one changes nothing."""
@@ -157,9 +157,9 @@ def replayed(side: Side, jobs: Sequence[TraceJob], zero: float) -> Sequence[tupl
     )
 
 
-WISHES = st.lists(
+PLANNED_JOBS = st.lists(
     st.builds(
-        Wish,
+        PlannedJob,
         at_h=st.integers(0, 5900).map(lambda hundredths: hundredths / 100),
         user=st.sampled_from(["susan", "joe", "jemma"]),
         gpus=st.integers(1, 3),
@@ -167,12 +167,12 @@ WISHES = st.lists(
     ),
     min_size=2,
     max_size=12,
-    unique_by=lambda wish: wish.at_h,
+    unique_by=lambda one_job: one_job.at_h,
 )
 
 
 async def lived(
-    wishes: Sequence[Wish], configuration: Configuration
+    planned: Sequence[PlannedJob], configuration: Configuration
 ) -> tuple[Sequence[tuple[float, str, int]], History, Side, bool]:
     """Return a service's starts, its history, its pool, and whether it refused a job."""
     clock = FakeClock(BEGIN)
@@ -188,45 +188,49 @@ async def lived(
         )
         async with opened(pool):
             month = Month(pool, clock, runtime)
-            await month.live(wishes)
+            await month.live(planned)
             past = await pool.history.of(400)
             seen = snapshots.snapshot(pool.ledger, pool.observed.now, clock.now())
     did = sorted(
-        (round(at, 1), wishes[number].user, wishes[number].gpus)
+        (round(at, 1), planned[number].user, planned[number].gpus)
         for number, at in month.began.items()
     )
     return did, past, Side(seen.nodes, seen.projects, seen.policy), month.refused
 
 
 @given(
-    wishes=WISHES,
+    planned=PLANNED_JOBS,
     hard=st.sampled_from([5.0, 20.0, 1e6]),
     above=st.sampled_from([12.0, 40.0, 1e6]),
     soft=st.sampled_from([0.5, 8.0]),
 )
 @settings(max_examples=examples(20), phases=[Phase.generate])
 def test_replay_reproduces_starts_under_budget(
-    wishes: list[Wish], hard: float, above: float, soft: float
+    planned: list[PlannedJob], hard: float, above: float, soft: float
 ) -> None:
     configuration = load(CONFIGURATION.format(hard=hard, above=above, soft=soft))
-    did, past, side, _ = asyncio.run(lived(wishes, configuration))
-    assert len(did) == len(wishes)
+    did, past, side, _ = asyncio.run(lived(planned, configuration))
+    assert len(did) == len(planned)
     budgets = configuration.hour_budgets
     recorded = replace(side, hours=budgets.from_zero(past.begun))
     assert replayed(recorded, past.jobs, past.begun) == did
     # The same from the submissions: the replay refuses the jobs that the service refused.
     wanted = [
-        TraceJob(2, wish.at_h * HOUR_S, wish.hours * HOUR_S, wish.gpus, PROJECTS[wish.user],
-                 wish.user, 1)
-        for wish in sorted(wishes)
+        TraceJob(2, one.at_h * HOUR_S, one.hours * HOUR_S, one.gpus, PROJECTS[one.user],
+                 one.user, 1)
+        for one in sorted(planned)
     ]  # fmt: skip
     assert replayed(replace(side, hours=budgets.from_zero(BEGIN)), wanted, BEGIN) == did
 
 
 async def test_replay_without_budgets_differs() -> None:
-    wishes = [Wish(0.0, "susan", 3, 4.0), Wish(1.0, "joe", 3, 1.0), Wish(6.0, "susan", 1, 1.0)]
+    planned = [
+        PlannedJob(0.0, "susan", 3, 4.0),
+        PlannedJob(1.0, "joe", 3, 1.0),
+        PlannedJob(6.0, "susan", 1, 1.0),
+    ]
     configuration = load(CONFIGURATION.format(hard=10.0, above=1e6, soft=1.0))
-    did, past, side, refused = await lived(wishes, configuration)
+    did, past, side, refused = await lived(planned, configuration)
     assert refused
     february = BEGIN + 50 * HOUR_S
     assert [at for at, *_ in did] == [BEGIN, february, february + HOUR_S]
@@ -241,7 +245,7 @@ async def test_what_if_reports_jobs_refused_by_budget(tmp_path: Path) -> None:
     pool = make_pool(tmp_path, configuration=load(text), runtime=runtime, clock=clock)
     async with opened(pool):
         month = Month(pool, clock, runtime)
-        await month.live([Wish(0.0, "susan", 3, 4.0), Wish(6.0, "susan", 1, 1.0)])
+        await month.live([PlannedJob(0.0, "susan", 3, 4.0), PlannedJob(6.0, "susan", 1, 1.0)])
         question = WhatIfQuestion(
             settings=[Setting("projects.vision.gpu_hours.hard", 10)], history_days=5
         )
@@ -260,7 +264,7 @@ async def test_enough_gpus_estimate_applies_current_budgets(tmp_path: Path) -> N
         make_pool(tmp_path, configuration=load(text), runtime=runtime, clock=clock)
     ) as pool:
         month = Month(pool, clock, runtime)
-        await month.live([Wish(0.0, "susan", 3, 4.0), Wish(0.5, "joe", 1, 48.0)])
+        await month.live([PlannedJob(0.0, "susan", 3, 4.0), PlannedJob(0.5, "joe", 1, 48.0)])
         answer = await pool.use.enough(ADMIN, EnoughQuery(days=5))
         assert (answer.jobs, answer.refused, answer.left_out) == (2, 0, 0)
         assert "refuse" not in answer.text

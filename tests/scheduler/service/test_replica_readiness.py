@@ -60,16 +60,16 @@ async def test_listener_of_another_account_is_not_ready() -> None:
 
 
 async def test_replica_loses_readiness_until_it_answers_again() -> None:
-    said = [False, True, *[False] * MISSES, True]
+    replies = [False, True, *[False] * MISSES, True]
     news: list[tuple[str, bool]] = []
     over = asyncio.Event()
     clock = FakeClock()
 
     async def ask(place: ReplicaPlace) -> bool:
-        if not said:
+        if not replies:
             over.set()
             await asyncio.Event().wait()
-        return said.pop(0)
+        return replies.pop(0)
 
     async def pause(seconds: float) -> None:
         clock.pass_s(seconds)
@@ -87,14 +87,14 @@ async def test_replica_loses_readiness_until_it_answers_again() -> None:
 async def test_moved_replica_is_checked_at_new_address() -> None:
     asked: list[str] = []
     answers_at = {"10.0.0.7"}
-    go_on = asyncio.Event()
+    resume = asyncio.Event()
 
     async def ask(place: ReplicaPlace) -> bool:
         asked.append(place.host)
         return place.host in answers_at
 
     async def pause(seconds: float) -> None:
-        await go_on.wait()
+        await resume.wait()
         await asyncio.sleep(0)
 
     news = asyncio.Event()
@@ -107,7 +107,7 @@ async def test_moved_replica_is_checked_at_new_address() -> None:
         watch.follow({"j1": ReplicaPlace("10.0.0.8", 8000, "/")})
         assert watch.since("j1") is None
         answers_at.add("10.0.0.8")
-        go_on.set()
+        resume.set()
         await news.wait()
     assert watch.since("j1") is not None
     assert asked[:2] == ["10.0.0.7", "10.0.0.8"]

@@ -89,7 +89,7 @@ async def test_reservation_beyond_capacity_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("{name: r, project: no, gpus: 1, from: 2026-01-01, until: 2026-01-02}", "not a project"),
         ("{name: r, project: a, gpus: 0, from: 2026-01-01, until: 2026-01-02}", "between 1"),
@@ -103,9 +103,9 @@ async def test_reservation_beyond_capacity_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_invalid_reservation_is_refused_with_its_position(entry: str, said: str) -> None:
+def test_invalid_reservation_is_refused_with_its_position(entry: str, message: str) -> None:
     projects = "projects: [{name: a, quota: 1}, {name: b, quota: unlimited}]"
-    with pytest.raises(InvalidInput, match=said) as refused:
+    with pytest.raises(InvalidInput, match=message) as refused:
         load(f"version: 1\n{projects}\nreservations:\n- {entry}\n")
     assert "line 4" in refused.value.message
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchpool_scheduler.contract import AdoptionRequest, GpuState, Job, SafeModeIssues, State
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Unavailable
-from benchpool_scheduler.runtime import Strangers, WorkerId
+from benchpool_scheduler.runtime import UnexpectedWorkers, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.store import hold
 from benchpool_support.pools import (
@@ -87,15 +87,15 @@ async def test_running_job_survives_lost_database_and_is_adopted(tmp_path: Path,
         with pytest.raises(Forbidden):
             await pool.adoption.act(SUSAN, AdoptionRequest(go_on=True))
 
-        told = await decide(pool)
-        (unknown,) = told.unknown
+        issues = await decide(pool)
+        (unknown,) = issues.unknown
         assert (unknown.id, unknown.name, unknown.user) == (job.id, "precious", "susan")
         assert len(unknown.gpus or ()) == 2
         await decide(pool, id=job.id[:8])
         now = await reached(pool, job.id, State.RUNNING)
         assert (now.name, now.project, now.attempt, now.gpus) == ("precious", "susan", 1, 2)
-        told = await decide(pool, go_on=True)
-        assert (told.hold, told.unknown) == (None, [])
+        issues = await decide(pool, go_on=True)
+        assert (issues.hold, issues.unknown) == (None, [])
         await pool.housekeeping.look()
         assert (held(pool), problems(pool)) == (0, "")
         assert alive(pid)
@@ -117,8 +117,8 @@ async def test_safe_mode_hold_survives_restarts_until_decision(tmp_path: Path) -
         assert pool.observed.now.safe_mode.hold is not None
         await pool.close()
     async with opened(make_pool(tmp_path)) as pool:
-        told = await decide(pool, go_on=True)
-        await decide(pool, id=told.unknown[0].id, end=True)
+        issues = await decide(pool, go_on=True)
+        await decide(pool, id=issues.unknown[0].id, end=True)
         while (await decide(pool)).unknown:
             await pool.housekeeping.look()
         assert not alive(pid)
@@ -141,12 +141,12 @@ async def test_queued_job_waits_during_safe_mode_hold(tmp_path: Path) -> None:
     hold.write(database(tmp_path), "A page of it was damaged.")
 
     async with opened(make_pool(tmp_path)) as pool:
-        told = await until_job(pool, waiting.id, by_safe_mode)
-        assert told.reason is not None
-        assert told.estimated_start is None
-        assert "database was lost or damaged" in told.reason.text
-        assert "benchpool status" in told.reason.remedy
-        assert pool.jobs.why(SUSAN, waiting.id).reason == told.reason
+        held_back = await until_job(pool, waiting.id, by_safe_mode)
+        assert held_back.reason is not None
+        assert held_back.estimated_start is None
+        assert "database was lost or damaged" in held_back.reason.text
+        assert "benchpool status" in held_back.reason.remedy
+        assert pool.jobs.why(SUSAN, waiting.id).reason == held_back.reason
         with pytest.raises(InvalidInput, match="is missing"):
             await decide(pool, end=True)
         await decide(pool, go_on=True)
@@ -177,14 +177,14 @@ async def test_restored_database_ends_and_duplicates_no_job(
         assert (unknown.id, unknown.in_line) == (waiting.id, True)
         small = await pool.jobs.submit(SUSAN, sleeper(gpus=1))
         assert small.id
-        told = pool.jobs.detail(SUSAN, waiting.id).job
-        assert (told.state, told.estimated_start) == (State.QUEUED, None)
-        assert told.reason is not None
-        assert told.reason.code == "runs-unrecorded"
-        assert f"benchpool adopt {waiting.id}" in told.reason.remedy
-        assert "attempt 1" in told.reason.text
+        held_back = pool.jobs.detail(SUSAN, waiting.id).job
+        assert (held_back.state, held_back.estimated_start) == (State.QUEUED, None)
+        assert held_back.reason is not None
+        assert held_back.reason.code == "runs-unrecorded"
+        assert f"benchpool adopt {waiting.id}" in held_back.reason.remedy
+        assert "attempt 1" in held_back.reason.text
         runtime = pool.runtime
-        assert isinstance(runtime, Strangers)
+        assert isinstance(runtime, UnexpectedWorkers)
         adopt = runtime.adopt
 
         async def adopt_in_a_pass(worker: WorkerId) -> None:
@@ -237,9 +237,9 @@ async def test_unreadable_record_holds_only_its_gpus(tmp_path: Path, table: str)
     async with opened(make_pool(tmp_path)) as pool:
         assert alive(pid)
         assert held(pool) == 2
-        told = await decide(pool)
-        (record,) = told.unreadable
-        assert (told.hold, record.id, record.file) == (None, job.id, str(database(tmp_path)))
+        issues = await decide(pool)
+        (record,) = issues.unreadable
+        assert (issues.hold, record.id, record.file) == (None, job.id, str(database(tmp_path)))
         assert job.id in problems(pool)
         other = await run_on(pool, gpus=1)
         assert other.state is State.RUNNING

@@ -51,7 +51,7 @@ async def subscribe(pool: Pool, receiver: Receiver, who: Caller) -> None:
     await pool.notifier.change(who, NotificationChange(add=NewAddress(receiver.url, SECRET)))
 
 
-async def told(pool: Pool, receiver: Receiver, number: int) -> list[tuple[str, str]]:
+async def received(pool: Pool, receiver: Receiver, number: int) -> list[tuple[str, str]]:
     pool.deliveries.seen(pool.observed.now)
     found = await asyncio.to_thread(receiver.wait_for, number)
     return [pair for one in found for pair in zip(one.events, one.texts, strict=True)]
@@ -75,14 +75,14 @@ async def test_first_schedule_refusal_notifies_owner(
     await pool.schedules.book.put(lost)
     first = await at_its_next_time(pool, clock, begun)
     name = f"Schedule nightly ({begun.id[:8]})"
-    said = ("schedule", f"{name} sent no job at its time: {first.last[0].text}")
-    assert await told(pool, receiver, 1) == [said]
+    refused = ("schedule", f"{name} sent no job at its time: {first.last[0].text}")
+    assert await received(pool, receiver, 1) == [refused]
     second = await at_its_next_time(pool, clock, begun)
     assert [it.outcome for it in second.last] == ["refused", "refused"]
     clock.pass_s(601)
     await pool.schedules.pause(ADMIN, begun.id)
     paused = ("schedule", f"{name} sends nothing until it is resumed: ada paused it.")
-    assert await told(pool, receiver, 2) == [said, paused]
+    assert await received(pool, receiver, 2) == [refused, paused]
 
 
 async def test_pause_by_owner_sends_no_notification(
@@ -93,7 +93,7 @@ async def test_pause_by_owner_sends_no_notification(
     await pool.schedules.pause(SUSAN, mine.id)
     other = await pool.schedules.begin(SUSAN, structs.replace(NIGHTLY, name="other"))
     await pool.schedules.pause(ADMIN, other.id)
-    ((event, text),) = await told(pool, receiver, 1)
+    ((event, text),) = await received(pool, receiver, 1)
     assert (event, text.split()[1]) == ("schedule", "other")
     await pool.schedules.resume(ADMIN, other.id)
     again = pool.schedules.book.get(other.id)
@@ -110,6 +110,6 @@ async def test_missing_schedule_owner_notifies_administrators(
     pool.observed.put(known.with_users((HubUser("ada", admin=True),)))
     await pool.schedules.runner.look()
     name = f"Schedule nightly ({begun.id[:8]}) of susan"
-    assert await told(pool, receiver, 1) == [
+    assert await received(pool, receiver, 1) == [
         ("schedule", f"{name} sends nothing: The Hub no longer knows susan.")
     ]

@@ -148,19 +148,19 @@ async def test_schedule_shows_refused_submission(pool: Pool, clock: FakeClock) -
 
 
 @pytest.mark.parametrize(
-    ("when", "zone", "said"),
+    ("when", "zone", "message"),
     [
-        ("full moon", "UTC", "is no time"),
-        ("night at 25", "UTC", "is no time"),
+        ("full moon", "UTC", "is not a time"),
+        ("night at 25", "UTC", "is not a time"),
         ("0 2 30 2 *", "UTC", "Bad day-of-month"),
         ("* * * * *", "UTC", "sends every 60 s"),
         ("night at 2", "Middle/Earth", "There is no time zone"),
     ],
 )
 async def test_invalid_schedule_times_are_refused(
-    pool: Pool, when: str, zone: str, said: str
+    pool: Pool, when: str, zone: str, message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         pool.schedules.preview(SUSAN, ScheduleRequest(TRAIN, when, zone))
 
 

@@ -71,7 +71,7 @@ async def pool(
         yield pool
 
 
-async def until_told_to_end(
+async def until_stop_notice(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, number: int = 1
 ) -> tuple[WorkerId, Notice]:
     """Let time pass until this number of workers got a stop; return the last of them."""
@@ -110,7 +110,7 @@ async def test_replica_is_ready_once_its_path_answers(
     job = pool.jobs.detail(SUSAN, worker.job).job
     assert (job.name, job.priority, job.project) == ("llm v1", 550, "vision")
     programs.all_answer = True
-    programs.go_on.set()
+    programs.proceed.set()
     ready = await until_service(pool, "llm", ServiceState.READY)
     assert ready.text == "1 replica answers."
     assert set(programs.asked) == {(port, "/health?deep=1")}
@@ -145,7 +145,7 @@ async def test_idle_service_sleeps_and_wakes_unless_stopped(
     assert leaving.text == (
         "Asleep: It received no request for its idle time. The next request wakes it."
     )
-    noticed, notice = await until_told_to_end(pool, runtime, clock)
+    noticed, notice = await until_stop_notice(pool, runtime, clock)
     assert notice.text == "Its service sleeps: the next request wakes it."
     runtime.end(noticed, 0, EndedBy.NOTICE, at=clock.now())
     await until_service(pool, "llm", ServiceState.ASLEEP, replicas=0)
@@ -155,7 +155,7 @@ async def test_idle_service_sleeps_and_wakes_unless_stopped(
     pool.services.runner.asked("llm")
     stopped = await until_service(pool, "llm", ServiceState.STOPPED)
     assert stopped.text == "Stopped: susan stopped it. No request wakes it."
-    await until_told_to_end(pool, runtime, clock, 2)
+    await until_stop_notice(pool, runtime, clock, 2)
     runtime.end(worker_of(service), 0, EndedBy.NOTICE, at=clock.now())
     await until_service(pool, "llm", ServiceState.STOPPED, replicas=0)
     await pool.services.wake(SUSAN, "llm")
@@ -189,7 +189,7 @@ async def test_new_version_is_ready_before_old_one_stops(
     await pool.services.runner.carry_on("llm")
     assert runtime.notices == [], "it still has a request"
     requests.of_replica.clear()
-    noticed, notice = await until_told_to_end(pool, runtime, clock)
+    noticed, notice = await until_stop_notice(pool, runtime, clock)
     assert noticed == worker_of(first)
     assert notice.text == "A newer version of its service has taken over."
     runtime.end(noticed, 0, EndedBy.NOTICE, at=clock.now())
@@ -299,7 +299,7 @@ async def test_service_of_unknown_owner_stops(
     clock.pass_s(UNOWNED_S)
     stopped = await until_service(pool, "llm", ServiceState.STOPPED)
     assert stopped.text == "Stopped: The Hub no longer knows susan. No request wakes it."
-    await until_told_to_end(pool, runtime, clock)
+    await until_stop_notice(pool, runtime, clock)
 
 
 async def test_removed_service_stops_replicas_immediately(
@@ -316,7 +316,7 @@ async def test_removed_service_stops_replicas_immediately(
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         (ServiceRequest("a", JobSubmission(entry=SERVED.entry, workers=2)), "one worker, not 2"),
         (ServiceRequest("a", JobSubmission(entry=SERVED.entry, time_limit_s=60)), "has no end"),
@@ -326,9 +326,9 @@ async def test_removed_service_stops_replicas_immediately(
     ],
 )
 async def test_invalid_service_request_is_refused(
-    pool: Pool, asked: ServiceRequest, said: str
+    pool: Pool, asked: ServiceRequest, message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         await pool.services.serve(SUSAN, asked)
     assert pool.services.select(SUSAN, ServicesQuery()) == []
 
@@ -342,7 +342,7 @@ async def test_service_port_is_unique_and_freed_before_restart(
     service = await until_service(pool, "one", ServiceState.READY)
     assert {launch.env["PORT"] for launch in runtime.launched.values()} == {"8000"}
     await pool.services.restart(SUSAN, "one")
-    await until_told_to_end(pool, runtime, clock)
+    await until_stop_notice(pool, runtime, clock)
     assert len(runtime.launched) == 1
     runtime.end(worker_of(service), 0, EndedBy.NOTICE, at=clock.now())
     await runtime.until_launched(2)

@@ -42,7 +42,7 @@ policy: {grace_s: 3, preemptions_per_hour: 100, preemptions_per_day: 2400}
 """Two GPUs, one for each of two users."""
 
 
-def says(pool: Pool) -> str:
+def problems(pool: Pool) -> str:
     """Return the problems that the pool's health shows to administrators."""
     return " ".join(pool.views.status(ADMIN).health.problems)
 
@@ -55,7 +55,7 @@ async def running(pool: Pool, **more: object) -> Job:
 
 async def well_again(pool: Pool) -> None:
     """Wait until the pool's health shows no problem."""
-    await until_async(lambda: not says(pool))
+    await until_async(lambda: not problems(pool))
 
 
 @needs_root
@@ -65,8 +65,10 @@ async def test_cancel_on_full_disk_ends_job(tmp_path: Path) -> None:
             job = await running(pool)
             disk.fill()
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            await until_job(pool, job.id, lambda it: bool(says(pool)) or it.ended is not None)
-            assert "The stop requests of 1 worker cannot be written (No space left" in says(pool)
+            await until_job(pool, job.id, lambda it: bool(problems(pool)) or it.ended is not None)
+            assert "The stop requests of 1 worker cannot be written (No space left" in problems(
+                pool
+            )
             ended = await reached(pool, job.id, State.CANCELLED)
             assert ended.reason is not None
             assert "Cancelled by susan" in ended.reason.text
@@ -92,8 +94,10 @@ async def test_pause_works_without_free_descriptors(tmp_path: Path) -> None:
         job = await running(pool)
         with no_descriptor_left():
             await pool.jobs.act(SUSAN, job.id, "pause")
-            await until_job(pool, job.id, lambda it: bool(says(pool)) or it.state is State.PAUSED)
-            assert "Too many open files" in says(pool)
+            await until_job(
+                pool, job.id, lambda it: bool(problems(pool)) or it.state is State.PAUSED
+            )
+            assert "Too many open files" in problems(pool)
         await reached(pool, job.id, State.PAUSED)
         await well_again(pool)
 
@@ -107,7 +111,7 @@ class Deaf(SimulatedRuntime):
     def __init__(self, faults: int) -> None:
         super().__init__(simulated_devices(2))
         self.faults = faults
-        self.told: list[Notice] = []
+        self.received: list[Notice] = []
 
     async def run_worker(self, launch: Launch) -> None:
         """Begin at once."""
@@ -118,7 +122,7 @@ class Deaf(SimulatedRuntime):
         if self.faults:
             self.faults -= 1
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self.told.append(notice)
+        self.received.append(notice)
 
 
 @contextmanager
@@ -141,7 +145,7 @@ async def test_failed_stop_is_retried_with_growing_pauses(tmp_path: Path) -> Non
         with pauses(pool) as found:
             await pool.jobs.act(SUSAN, job.id, "cancel")
             await well_again(pool)
-        assert [notice.kind for notice in runtime.told] == ["cancel"]
+        assert [notice.kind for notice in runtime.received] == ["cancel"]
         assert found == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
@@ -151,7 +155,7 @@ async def test_stop_retries_end_with_worker(tmp_path: Path) -> None:
         job = await running(pool)
         with pauses(pool):
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            await until_job(pool, job.id, lambda _: bool(says(pool)))
+            await until_job(pool, job.id, lambda _: bool(problems(pool)))
             runtime.end(WorkerId(job.id, 1, 0), 143)
             await reached(pool, job.id, State.CANCELLED)
             await well_again(pool)
@@ -163,8 +167,8 @@ async def test_repeated_cancel_is_sent_again(tmp_path: Path) -> None:
         job = await running(pool)
         for times in (1, 2, 3):
             await pool.jobs.act(SUSAN, job.id, "cancel")
-            await until_async(lambda: len(runtime.told), holds=times.__le__)
-        assert {(told.kind, told.text) for told in runtime.told} == {
+            await until_async(lambda: len(runtime.received), holds=times.__le__)
+        assert {(notice.kind, notice.text) for notice in runtime.received} == {
             ("cancel", "Cancelled by susan.")
         }
 
@@ -175,12 +179,12 @@ async def test_stop_is_resent_after_grace_period(tmp_path: Path) -> None:
         job = await running(pool)
         await pool.jobs.act(SUSAN, job.id, "pause")
         stops = pool.actions.stops
-        told: list[float] = []
+        resent: list[float] = []
         for _ in range(200):
             await stops.repeat()
-            if len(runtime.told) > 1 + len(told):
-                told.append(clock.now())
+            if len(runtime.received) > 1 + len(resent):
+                resent.append(clock.now())
             clock.pass_s(1.0)
-        gaps = [round(after - before) for before, after in itertools.pairwise(told)]
+        gaps = [round(after - before) for before, after in itertools.pairwise(resent)]
         assert gaps == [10, 20, 40, 60, 60]
-        assert runtime.told[-1].kind == "pause"
+        assert runtime.received[-1].kind == "pause"

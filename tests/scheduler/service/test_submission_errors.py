@@ -31,7 +31,7 @@ projects:
 """
 )
 STAFF = Caller("kim", groups=frozenset({"staff"}))
-NOBODY = Caller("eve")
+OUTSIDER = Caller("eve")
 A, B = "a" * 64, "b" * 64
 
 
@@ -68,7 +68,7 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
     (SUSAN, sleeper(project="joe"), Forbidden, "not-a-member", "yours: susan"),
     (SUSAN, sleeper(project="lab"), InvalidInput, "project-holds-no-jobs", "it: susan."),
     (STAFF, sleeper(), InvalidInput, "ambiguous-project", "2 projects (joe, staff)"),
-    (NOBODY, sleeper(), Refused, "no-project", "eve belongs to no project"),
+    (OUTSIDER, sleeper(), Refused, "no-project", "eve belongs to no project"),
     (SUSAN, sleeper(env={"BENCHPOOL_X": "1"}), InvalidInput, "reserved-variable", "BENCHPOOL_X"),
     (
         SUSAN,

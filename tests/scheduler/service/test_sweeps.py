@@ -56,7 +56,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock) -> As
 
 
 def report(runtime: ScriptedRuntime, worker: WorkerId, step: int, loss: float, at: float) -> None:
-    runtime.say(WorkerMetrics(worker, at, (ReportedValue("loss", loss, at, step),)))
+    runtime.report(WorkerMetrics(worker, at, (ReportedValue("loss", loss, at, step),)))
 
 
 async def comes_to(pool: Pool, sweep: str, state: SweepState) -> Sweep:
@@ -159,8 +159,8 @@ async def test_stopped_sweep_cancels_trials_unless_let_finish(
     assert "No further trial begins: its owner stopped it." in ending.text
     assert runtime.notices == []
     await pool.sweeps.stop(SUSAN, sweep.id[:6], SweepStop())
-    ((told, notice),) = await runtime.until_noticed(1)
-    assert (told, notice.text) == (worker, "susan stopped sweep rates.")
+    ((stopped, notice),) = await runtime.until_noticed(1)
+    assert (stopped, notice.text) == (worker, "susan stopped sweep rates.")
     runtime.end(worker, 0, EndedBy.NOTICE, at=clock.now())
     over = await comes_to(pool, sweep.id, SweepState.OVER)
     assert len(over.trials) == 1
@@ -183,11 +183,11 @@ async def test_sweep_preview_shows_cost_within_quota(
     pool: Pool,
 ) -> None:
     plan = SweepPlan(RATES, max_concurrent=4)
-    told = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan, trial_hours=5))
-    assert told.text == (
+    preview = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan, trial_hours=5))
+    assert preview.text == (
         "3 trials, about 15.0 GPU-hours; 10 h if 2 run at a time, limited by your quota of 2 GPUs."
     )
-    assert told.first == [{"lr": lr, "seed": 0} for lr in (0.1, 0.01, 0.001)]
+    assert preview.first == [{"lr": lr, "seed": 0} for lr in (0.1, 0.01, 0.001)]
     unknown = await pool.sweeps.preview(SUSAN, SweepRequest(TRAIN, plan))
     assert "How long one takes is not known" in unknown.text
     assert await pool.sweeps.select(SUSAN, SweepsQuery()) == []
@@ -228,11 +228,11 @@ class Trials:
 
     async def move(self, pool: Pool, clock: FakeClock) -> None:
         """Let each running worker report, and some of them end or pause."""
-        told = {worker for worker, _ in self.runtime.notices}
+        stopped = {worker for worker, _ in self.runtime.notices}
         alive = [it for it in self.runtime.launched if it not in self.ended]
-        for worker in [it for it in alive if it in told]:
+        for worker in [it for it in alive if it in stopped]:
             self.end(worker, EndedBy.NOTICE, clock, code=1)
-        alive = [it for it in alive if it not in told]
+        alive = [it for it in alive if it not in stopped]
         for worker in alive:
             step = self.steps.get(worker.job, 0) + 1
             self.steps[worker.job] = step

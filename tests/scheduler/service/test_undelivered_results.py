@@ -28,7 +28,7 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "remedy"),
+    ("end_text", "text", "remedy"),
     [
         (
             "its results could not be copied to /x (Read-only file system); the pool keeps them",
@@ -48,12 +48,12 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
     ],
 )
 async def test_undelivered_results_are_reason_of_succeeded_job(
-    pool: Pool, runtime: ScriptedRuntime, said: str, text: str, remedy: str
+    pool: Pool, runtime: ScriptedRuntime, end_text: str, text: str, remedy: str
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
-    runtime.end(worker, 0, EndedBy.ITSELF, text=said)
+    runtime.end(worker, 0, EndedBy.ITSELF, text=end_text)
     await reached(pool, job.id, State.SUCCEEDED)
     reason = pool.jobs.detail(SUSAN, job.id).job.reason
     assert reason is not None
@@ -61,13 +61,15 @@ async def test_undelivered_results_are_reason_of_succeeded_job(
     assert reason.remedy == remedy.format(job.id[:8])
 
 
-@pytest.mark.parametrize("said", [None, "it did not end within its grace period and was killed"])
+@pytest.mark.parametrize(
+    "end_text", [None, "it did not end within its grace period and was killed"]
+)
 async def test_succeeded_job_has_no_reason_otherwise(
-    pool: Pool, runtime: ScriptedRuntime, said: str | None
+    pool: Pool, runtime: ScriptedRuntime, end_text: str | None
 ) -> None:
     job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     await reached(pool, job.id, State.RUNNING)
-    runtime.end(worker, 0, EndedBy.ITSELF, text=said)
+    runtime.end(worker, 0, EndedBy.ITSELF, text=end_text)
     await reached(pool, job.id, State.SUCCEEDED)
     assert pool.jobs.detail(SUSAN, job.id).job.reason is None

@@ -15,7 +15,7 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_support.pools import ADMIN, make_pool, opened, reached
-from benchpool_support.workers import Listener, log_says, python_launch
+from benchpool_support.workers import Listener, python_launch, until_logged
 
 OLD = Path(__file__).parents[1] / "store" / "state_of_0_1_0"
 
@@ -49,7 +49,7 @@ async def test_running_job_survives_upgrade_from_0_1_0(tmp_path: Path) -> None:
     listener = Listener(earlier)
     for worker in workers:
         await earlier.start(python_launch(program, worker=worker))
-        await log_says(earlier, worker, b"up")
+        await until_logged(earlier, worker, b"up")
     await listener.close()
     await earlier.close()
     assert not list((tmp_path / "jobs").rglob("origin.json"))

@@ -95,12 +95,12 @@ async def test_long_upload_in_pieces_is_stored_whole(pool: Pool) -> None:
 async def test_aborted_upload_leaves_no_file(
     pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    going, goes_on = threading.Event(), threading.Event()
+    going, resume = threading.Event(), threading.Event()
     write = os.write
 
     def slowly(file: int, data: memoryview) -> int:
         going.set()
-        goes_on.wait(120)
+        resume.wait(120)
         return write(file, data)
 
     monkeypatch.setattr(os, "write", slowly)
@@ -111,7 +111,7 @@ async def test_aborted_upload_leaves_no_file(
     waiting.cancel()
     writer.abort()
     assert left_over(tmp_path) != [], "a thread still writes to it"
-    goes_on.set()
+    resume.set()
     await until_async(lambda: not left_over(tmp_path))
 
 

@@ -274,21 +274,21 @@ async def test_use_report_keeps_waits_after_retention(tmp_path: Path, clock: Fak
         await pool.jobs.act(JEMMA, victim.id, "cancel")
         runtime.end(launched[1], 0, at=clock.now())
         await reached(pool, claims.id, State.SUCCEEDED)
-        before = {by: told(await week(pool, by)) for by in (UseBy.USER, UseBy.PROJECT)}
+        before = {by: figures(await week(pool, by)) for by in (UseBy.USER, UseBy.PROJECT)}
         assert before[UseBy.USER]["joe"] == (120.0, 0, 1)
         assert before[UseBy.USER]["jemma"] == (0.0, 1, 0)
         clock.pass_s(2 * 24 * HOUR)
         await pool.housekeeping.removal.clean()
         assert list(pool.ledger.jobs()) == []
-        assert {by: told(await week(pool, by)) for by in before} == before
-        assert told(await week(pool, UseBy.USER, JOE)) == {"joe": (120.0, 0, 1)}
+        assert {by: figures(await week(pool, by)) for by in before} == before
+        assert figures(await week(pool, UseBy.USER, JOE)) == {"joe": (120.0, 0, 1)}
         rows = (await pool.use.fleet.week(ADMIN)).rows
         given = {name: (row.preemptions_given, row.preemptions_taken) for name, row in rows.items()}
         assert (given["vision"], given["speech"]) == ((0, 1), (1, 0))
     again = make_pool(tmp_path, clock=clock, configuration=story(text), runtime=runtime)
     async with opened(again) as pool:
         found = await week(pool, UseBy.USER)
-        assert told(found) == before[UseBy.USER]
+        assert figures(found) == before[UseBy.USER]
         assert any("records of older jobs were removed" in note for note in found.notes)
         assert not any("Waits and preemptions" in note for note in found.notes)
 
@@ -298,7 +298,7 @@ async def week(pool: Pool, by: UseBy, caller: Caller = ADMIN) -> UseReport:
     return await pool.use.report(caller, UseQuery(by=by, begin=now - timedelta(days=7)))
 
 
-def told(found: UseReport) -> dict[str | None, tuple[float, int, int]]:
+def figures(found: UseReport) -> dict[str | None, tuple[float, int, int]]:
     """Return by row the longest wait in seconds, and the preemptions given and taken."""
     return {
         row.name: (

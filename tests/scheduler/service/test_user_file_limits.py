@@ -107,11 +107,11 @@ async def test_results_over_limit_block_submissions_until_discarded(
 
 async def test_checkpoints_have_their_own_limit_and_usage(pool: Pool) -> None:
     await one_that_leaves(pool, checkpoints=GIB, results=8192)
-    told = {it.part: it for it in await pool.files.of("susan")}
-    assert (told["results"].limit, told["checkpoints"].limit) == (GIB, 2 * GIB)
-    assert told["results"].bytes < 100_000
-    assert GIB < told["checkpoints"].bytes < GIB + 100_000
-    assert files_held([told["checkpoints"]]) == "checkpoints hold 1.0 GiB of 2.0 GiB"
+    parts = {it.part: it for it in await pool.files.of("susan")}
+    assert (parts["results"].limit, parts["checkpoints"].limit) == (GIB, 2 * GIB)
+    assert parts["results"].bytes < 100_000
+    assert GIB < parts["checkpoints"].bytes < GIB + 100_000
+    assert files_held([parts["checkpoints"]]) == "checkpoints hold 1.0 GiB of 2.0 GiB"
     assert await pool.files.of("joe") == [
         FilesQuota("results", 0, GIB),
         FilesQuota("checkpoints", 0, 2 * GIB),

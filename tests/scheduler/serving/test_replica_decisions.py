@@ -48,14 +48,14 @@ class World:
 
     def look(self) -> ServiceActs:
         acts = decide(self.standing, self.traffic, self.now)
-        told = carried_out(self.standing, acts, self.now)
-        kept = [it for it in told.replicas if it.job not in acts.stop]
+        applied = carried_out(self.standing, acts, self.now)
+        kept = [it for it in applied.replicas if it.job not in acts.stop]
         new = [
-            ReplicaFacts(f"j{next(self.ids)}", told.plan.version, WAITING)
+            ReplicaFacts(f"j{next(self.ids)}", applied.plan.version, WAITING)
             for _ in range(acts.begin)
         ]
         self.begun += [self.now] * acts.begin
-        self.standing = replace(told, replicas=(*kept, *new))
+        self.standing = replace(applied, replicas=(*kept, *new))
         return acts
 
     def start(self) -> None:

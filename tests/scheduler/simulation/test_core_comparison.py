@@ -13,13 +13,13 @@ from benchpool_support import checkout
 COMMAND = [sys.executable, str(checkout.ROOT / "benchmarks" / "side_by_side.py")]
 
 
-def said(*words: str) -> subprocess.CompletedProcess[str]:
+def compare(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
 def test_shape_is_timed_alternately_on_both_sides() -> None:
-    done = said("HEAD", "gang:1000", "--pairs", "2")
+    done = compare("HEAD", "gang:1000", "--pairs", "2")
     assert done.returncode == 0, done.stderr
     row = done.stdout.splitlines()[-1]
     number = r"[\d,]+\.\d"
@@ -28,5 +28,5 @@ def test_shape_is_timed_alternately_on_both_sides() -> None:
 
 
 def test_unmeasurable_input_is_rejected() -> None:
-    assert "such as drain:1000" in said("HEAD", "gang").stderr
-    assert "no-such-commit cannot be read" in said("no-such-commit", "gang:1000").stderr
+    assert "such as drain:1000" in compare("HEAD", "gang").stderr
+    assert "no-such-commit cannot be read" in compare("no-such-commit", "gang:1000").stderr

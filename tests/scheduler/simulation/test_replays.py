@@ -230,9 +230,9 @@ def test_start_estimates_are_compared_with_replay(tmp_path: Path) -> None:
     # Jobs of one hour each queue for one GPU; after four ends, run times are learned.
     rows: Rows = [(60.0 * i, 3600.0, 1, "a") for i in range(60)]
     given = options(tmp_path, rows, gpus=1, estimates=True)
-    said: list[str] = []
-    assert run(given, said.append) == 0
-    table = said[said.index("") + 1 :]
+    printed: list[str] = []
+    assert run(given, printed.append) == 0
+    table = printed[printed.index("") + 1 :]
     assert table[0].split() == [
         "start",
         "seemed",
@@ -247,12 +247,12 @@ def test_start_estimates_are_compared_with_replay(tmp_path: Path) -> None:
     assert [line.split("  ")[0] for line in table[1:]] == [
         *("up to 10 min", "up to 1 h", "up to 6 h", "longer")
     ]
-    said.clear()
-    run(replace(given, json=True), said.append)
-    horizons = json.loads(said[0])["start_estimates"]
-    told = sum(it["starts"] for it in horizons)
-    assert told >= 50
-    assert sum(it["inside"] for it in horizons) >= 0.8 * told
+    printed.clear()
+    run(replace(given, json=True), printed.append)
+    horizons = json.loads(printed[0])["start_estimates"]
+    judged = sum(it["starts"] for it in horizons)
+    assert judged >= 50
+    assert sum(it["inside"] for it in horizons) >= 0.8 * judged
 
 
 def test_estimates_require_guaranteed_policy(tmp_path: Path) -> None:
@@ -265,9 +265,9 @@ def test_estimates_before_judged_day_train_but_are_not_counted(tmp_path: Path) -
     asked = options(tmp_path, rows, gpus=1, estimates=True)
 
     def starts(given: ReplayOptions) -> int:
-        said: list[str] = []
-        run(replace(given, json=True), said.append)
-        return sum(it["starts"] for it in json.loads(said[0])["start_estimates"])
+        printed: list[str] = []
+        run(replace(given, json=True), printed.append)
+        return sum(it["starts"] for it in json.loads(printed[0])["start_estimates"])
 
     every, late = starts(asked), starts(replace(asked, judged_from=0.5))
     assert 0 < late < every

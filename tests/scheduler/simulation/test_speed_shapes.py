@@ -115,9 +115,9 @@ def test_crowded_pool_has_every_reason_and_job_kind() -> None:
 
 
 def test_crowded_pool_starts_job_when_another_ends() -> None:
-    said: list[str] = []
-    assert run_shape("event", nodes=20, json=True, echo=said.append) == 0
-    result = json.loads(said[0])["result"]
+    printed: list[str] = []
+    assert run_shape("event", nodes=20, json=True, echo=printed.append) == 0
+    result = json.loads(printed[0])["result"]
     assert result.startswith("ok: ")
     assert " 0 preempted" in result
 
@@ -132,9 +132,9 @@ def test_same_size_gives_same_pool() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_row_has_exact_keys_and_expected_result(shape: str) -> None:
-    said: list[str] = []
-    assert run_shape(shape, nodes=20, json=True, echo=said.append) == 0
-    (row,) = map(json.loads, said)
+    printed: list[str] = []
+    assert run_shape(shape, nodes=20, json=True, echo=printed.append) == 0
+    (row,) = map(json.loads, printed)
     assert list(row) == KEYS
     assert (row["shape"], row["nodes"]) == (shape, 20)
     assert row["result"].startswith("ok: ")
@@ -143,9 +143,9 @@ def test_row_has_exact_keys_and_expected_result(shape: str) -> None:
 
 
 def test_table_columns_match_json_keys() -> None:
-    said: list[str] = []
-    run_shape("fill", nodes=3, echo=said.append)
-    heading, row = said
+    printed: list[str] = []
+    run_shape("fill", nodes=3, echo=printed.append)
+    heading, row = printed
     assert heading.split() == KEYS
     assert row.split()[:3] == ["fill", "3", "24"]
 

@@ -48,7 +48,7 @@ def test_optional_columns_may_be_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("submit_s,gpus,project\n", "line 1 lacks the column duration_s"),
         (f"{HEADER},colour\n", "line 1 has the unknown column 'colour'"),
@@ -63,8 +63,8 @@ def test_optional_columns_may_be_empty(tmp_path: Path) -> None:
         (f"{HEADER}\n", "has no jobs"),
     ],
 )
-def test_invalid_cell_is_named_by_row_and_column(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_invalid_cell_is_named_by_row_and_column(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         trace.read(written(tmp_path, text))
 
 
@@ -128,15 +128,15 @@ def test_quota_file_must_name_every_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("quota,project\n", "line 1 must be project,quota"),
         ("project,quota\na,-1\n", "line 2, column quota must be a whole number"),
         ("project,quota\na\n", "line 2 has 1 cells"),
     ],
 )
-def test_invalid_quota_file_is_rejected(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_invalid_quota_file_is_rejected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         quotas.from_file(written(tmp_path, text, "q.csv"), [job(0, project="a")])
 
 
@@ -146,13 +146,13 @@ def test_job_larger_than_node_runs_on_several_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         (TraceJob(7, 0, 1, 40, "p"), r"line 7 .* requests 40 GPUs, but the pool has 32"),
         (TraceJob(7, 0, 1, 16, "p", workers=1), "1 worker of 16 does not fit"),
         (TraceJob(7, 0, 1, 31, "p"), "cannot be split into equal workers"),
     ],
 )
-def test_impossible_job_is_named(asked: TraceJob, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_impossible_job_is_named(asked: TraceJob, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         ReplayPool(4, 8).workers_of(asked)

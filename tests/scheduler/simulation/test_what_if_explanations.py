@@ -107,8 +107,8 @@ def test_short_job_preempting_old_run_is_explained() -> None:
     jobs = [job(0, 10, 3, "p"), job(1, 5, 4, "p"), job(2, 0.5, 1, "p")]
     found = both(jobs, 4, 3, p=4)  # beyond four GPUs old runs are preempted
     assert found.pauses.kinds == {PauseKind.FOR_SERVED: 1}
-    said = "Of 1 pause, 1 is for a job that would have its GPUs by then without the change."
-    assert workloads.answer(found).why["preemptions_per_job"] == said
+    sentence = "Of 1 pause, 1 is for a job that would have its GPUs by then without the change."
+    assert workloads.answer(found).why["preemptions_per_job"] == sentence
 
 
 def test_more_frequent_pauses_explain_longer_project_wait() -> None:
@@ -117,8 +117,8 @@ def test_more_frequent_pauses_explain_longer_project_wait() -> None:
     found = both(jobs, 8, 4, speech=4, lab=8, guests=0)
     assert found.pauses.kinds == {PauseKind.FOR_WAITING: 1}
     answer = workloads.answer(found)
-    said = "Of 1 pause, 1 is for a job that would still wait without the change."
-    assert answer.why["preemptions_per_job"] == said
+    sentence = "Of 1 pause, 1 is for a job that would still wait without the change."
+    assert answer.why["preemptions_per_job"] == sentence
     (guests,) = [it for it in answer.projects if it.name == "guests"]
     assert guests.why == "1 of 1 job waits longer: 1 is paused more often."
 

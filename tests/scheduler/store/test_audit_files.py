@@ -53,7 +53,7 @@ async def test_records_are_numbered_and_chained_across_restart(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"),
+    ("harm", "message"),
     [
         (lambda lines: [lines[0].replace(b"susan", b"sarah"), *lines[1:]], "was changed"),
         (lambda lines: [lines[0], *lines[2:]], "does not follow number 1"),
@@ -62,13 +62,13 @@ async def test_records_are_numbered_and_chained_across_restart(tmp_path: Path) -
         (lambda lines: [*lines[:2], b"{}\n", *lines[2:]], "was changed"),
     ],
 )
-async def test_tampered_trail_is_detected(tmp_path: Path, harm: object, said: str) -> None:
+async def test_tampered_trail_is_detected(tmp_path: Path, harm: object, message: str) -> None:
     file = await written(tmp_path, 4)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(harm(lines)))  # type: ignore[operator]
     check = AuditFiles(tmp_path).verify()
     assert not check.ok
-    assert said in str(check.problem)
+    assert message in str(check.problem)
     assert file.name in str(check.problem)
 
 
@@ -84,9 +84,9 @@ async def test_truncated_trail_is_detected_by_number_or_noted_hash(
         file.write_bytes(b"".join(lines[:2]))
         found = files.verify()
     assert "ends with number 2, although number 3 was written" in str(found.problem)
-    anew = AuditFiles(tmp_path)
-    assert anew.verify().ok  # the chain alone does not show it
-    assert "Record 3 does not exist" in str(anew.verify(noted.last, noted.hash).problem)
+    reopened = AuditFiles(tmp_path)
+    assert reopened.verify().ok  # the chain alone does not show it
+    assert "Record 3 does not exist" in str(reopened.verify(noted.last, noted.hash).problem)
 
 
 async def test_rewritten_trail_fails_noted_hash(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ async def test_rewritten_trail_fails_noted_hash(tmp_path: Path) -> None:
     async with trail(tmp_path / "two") as files:
         for minute in range(3):
             await files.append(record(minute, "joe"))
-    anew = AuditFiles(tmp_path / "two")
+    rewritten = AuditFiles(tmp_path / "two")
     assert AuditFiles(tmp_path / "one").verify(noted.last, noted.hash).ok
-    assert "noted earlier" in str(anew.verify(noted.last, noted.hash).problem)
+    assert "noted earlier" in str(rewritten.verify(noted.last, noted.hash).problem)
 
 
 async def test_truncated_record_is_dropped_and_chain_continues(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ async def test_invalid_record_is_moved_away_and_chain_continues(
         end.write(torn)
     async with trail(tmp_path) as files:
         await files.append(record(5))
-        check, (said,) = files.verify(), files.damage
+        check, (damage,) = files.verify(), files.damage
     assert (check.ok, check.first, check.last) == (True, 1, 3)
     assert [one.name for one in sorted(tmp_path.glob("*.jsonl"))] == [
         "000000000001.jsonl",
@@ -127,7 +127,7 @@ async def test_invalid_record_is_moved_away_and_chain_continues(
     ]
     (kept,) = tmp_path.glob("*.damaged-*")
     assert kept.read_bytes() == torn
-    assert f"were moved to {kept.name}" in said
+    assert f"were moved to {kept.name}" in damage
     assert kept.stat().st_mode & 0o777 == 0o600
     assert (await written(tmp_path, 1)).exists()
     assert AuditFiles(tmp_path).verify().last == 4

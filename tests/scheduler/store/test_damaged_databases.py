@@ -89,7 +89,7 @@ async def test_damaged_page_loses_its_records_and_holds_new_jobs(state: Path) ->
     store = SqliteStore(state / "scheduler")
     again = await store.open()
     assert (len(again.jobs), again.hold) == (len(read) + 1, found.hold)
-    await store.go_on()
+    await store.release_hold()
     await store.close()
     store = SqliteStore(state / "scheduler")
     assert (await store.open()).hold is None
@@ -177,22 +177,22 @@ async def test_newer_database_is_rejected_with_remedy(state: Path) -> None:
 
 
 async def lost_by(state: Path) -> tuple[SqliteStore, asyncio.Future[str]]:
-    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    store = SqliteStore(state / "scheduler", lost=told.set_result)
+    loss: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    store = SqliteStore(state / "scheduler", lost=loss.set_result)
     await store.open()
-    return store, told
+    return store, loss
 
 
 async def test_database_deleted_while_open_is_written_back(
     state: Path,
 ) -> None:
-    store, told = await lost_by(state)
+    store, loss = await lost_by(state)
     await store.commit(AddJob(job(JOBS), SUBMISSION))
     for file in database(state).parent.glob("pool.sqlite*"):
         file.unlink()
     with pytest.raises(Unavailable):
         await store.commit(AddJob(job(JOBS + 1), SUBMISSION))
-    assert "deleted while it was open" in await told
+    assert "deleted while it was open" in await loss
     with pytest.raises(Unavailable):
         await store.commit(AddJob(job(JOBS + 1), SUBMISSION))
     await store.close()
@@ -205,12 +205,12 @@ async def test_database_deleted_while_open_is_written_back(
 
 async def test_database_replaced_while_open_is_kept(state: Path, tmp_path: Path) -> None:
     old = shutil.copy(database(state), tmp_path / "old.sqlite")
-    store, told = await lost_by(state)
+    store, loss = await lost_by(state)
     await store.commit(AddJob(job(JOBS), SUBMISSION))
     Path(old).rename(database(state))
     with pytest.raises(Unavailable):
         await store.commit(AddJob(job(JOBS + 1), SUBMISSION))
-    assert "replaced by another file" in await told
+    assert "replaced by another file" in await loss
     await store.close()
     store = SqliteStore(state / "scheduler")
     found = await store.open()

@@ -45,7 +45,7 @@ def revoked(session: Any) -> None:
     orm.User.find(session, "susan").admin = False
 
 
-def said(replaced: Path, copy: Path) -> str:
+def differences(replaced: Path, copy: Path) -> str:
     now = time.time()
     return "\n".join(
         hub_tokens.sentences(hub_tokens.read(replaced, now), hub_tokens.read(copy, now))
@@ -56,9 +56,9 @@ def test_restored_database_lists_revalidated_tokens(tmp_path: Path) -> None:
     copy = changed(tmp_path / "copy.sqlite", with_users)
     replaced = tmp_path / "now.sqlite"
     shutil.copyfile(copy, replaced)
-    assert said(replaced, copy) == ""
+    assert differences(replaced, copy) == ""
     changed(replaced, revoked)
-    text = said(replaced, copy)
+    text = differences(replaced, copy)
     assert "1 token that had been revoked" in text
     assert 'a1 of susan ("laptop"' in text
     assert "/hub/token" in text
@@ -67,7 +67,7 @@ def test_restored_database_lists_revalidated_tokens(tmp_path: Path) -> None:
     assert 'of joe ("newer\\u202e"' in text
     assert "1 user without administrator rights until now is in that role again: susan." in text
     changed(replaced, lambda session: session.delete(orm.User.find(session, "susan")))
-    assert "1 user removed since the copy was made is in the Hub again: susan." in said(
+    assert "1 user removed since the copy was made is in the Hub again: susan." in differences(
         replaced, copy
     )
 
@@ -80,7 +80,7 @@ def test_restored_database_without_replaced_one_lists_all_tokens(
     lost = tmp_path / "lost.sqlite"
     if content is not None:
         lost.write_bytes(content)
-    text = said(lost, copy)
+    text = differences(lost, copy)
     assert "It is unknown which tokens were revoked since the copy was made" in text
     assert "2 tokens of the copy are valid" in text
     assert "ended" not in text.replace("had ended", "")

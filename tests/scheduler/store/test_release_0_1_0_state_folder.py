@@ -22,7 +22,7 @@ from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.pools import ADMIN, make_pool, opened
 
 OLD = Path(__file__).parent / "state_of_0_1_0"
-SAID: dict[str, dict[str, Any]] = json.loads((OLD / "jobs.json").read_text())
+RECORDED: dict[str, dict[str, Any]] = json.loads((OLD / "jobs.json").read_text())
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -47,26 +47,28 @@ def named(contents: StoredContents, name: str) -> JobRecord:
 
 async def test_all_jobs_are_loaded(contents: StoredContents) -> None:
     assert {job.name: job.id for job in contents.jobs} == {
-        name: said["job"]["id"] for name, said in SAID.items()
+        name: recorded["job"]["id"] for name, recorded in RECORDED.items()
     }
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", RECORDED)
 async def test_job_request_and_history_are_unchanged(contents: StoredContents, name: str) -> None:
-    said, job = SAID[name]["job"], named(contents, name)
+    recorded, job = RECORDED[name]["job"], named(contents, name)
     spec = job.spec
     assert (spec.gpus, spec.workers, spec.least_workers) == (
-        *(said["gpus"], said["workers"], said["min_workers"]),
+        *(recorded["gpus"], recorded["workers"], recorded["min_workers"]),
     )
-    assert (spec.priority, spec.preemptible) == (said["priority"], said["preemptible"])
-    assert (job.state.value, job.attempt) == (said["state"], said["attempt"])
-    assert len([it for it in contents.attempts if it.job == job.id]) == len(SAID[name]["attempts"])
+    assert (spec.priority, spec.preemptible) == (recorded["priority"], recorded["preemptible"])
+    assert (job.state.value, job.attempt) == (recorded["state"], recorded["attempt"])
+    assert len([it for it in contents.attempts if it.job == job.id]) == len(
+        RECORDED[name]["attempts"]
+    )
     assert [round(it.lost_gpu_s, 1) for it in contents.preemptions if it.job == job.id] == [
-        it["lost_gpu_s"] for it in said["preemptions"]
+        it["lost_gpu_s"] for it in recorded["preemptions"]
     ]
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", RECORDED)
 async def test_job_spec_matches_submission_except_changes(
     state: Path, contents: StoredContents, name: str
 ) -> None:
@@ -92,13 +94,13 @@ async def test_non_default_spec_fields_are_kept(contents: StoredContents) -> Non
 
 async def test_service_continues_with_old_state(state: Path) -> None:
     async with opened(make_pool(state)) as pool:
-        for name, said in SAID.items():
-            now = msgspec.to_builtins(pool.jobs.detail(ADMIN, said["job"]["id"]))
+        for name, recorded in RECORDED.items():
+            now = msgspec.to_builtins(pool.jobs.detail(ADMIN, recorded["job"]["id"]))
             same = ["id", "gpus", "workers", "min_workers", "priority", "preemptible", "submitted"]
-            if said["job"]["state"] in ENDED:
+            if recorded["job"]["state"] in ENDED:
                 # The response is the same, apart from fields added to the API since.
-                assert now["job"] | said["job"] == now["job"]
-                assert now | said | {"job": now["job"]} == now
+                assert now["job"] | recorded["job"] == now["job"]
+                assert now | recorded | {"job": now["job"]} == now
             assert {key: now["job"][key] for key in same} == {
-                key: said["job"][key] for key in same
+                key: recorded["job"][key] for key in same
             }, name

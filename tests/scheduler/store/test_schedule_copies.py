@@ -29,7 +29,7 @@ def test_schedule_is_copied_and_restored_if_missing(tmp_path: Path) -> None:
     copy_pool(volume, copies)
     newest = copies.newest()
     assert newest is not None
-    (said,) = restore_pool(other, newest)
-    assert "1 schedule," in said
+    (summary,) = restore_pool(other, newest)
+    assert "1 schedule," in summary
     assert ScheduleFiles(other / "scheduler" / FOLDER).read() == ([NIGHTLY], [])
     assert NAME.fullmatch(f"{FOLDER}/{NIGHTLY.id}.json")

@@ -34,7 +34,7 @@ def test_service_is_copied_and_restored_if_missing(tmp_path: Path) -> None:
     copy_pool(volume, copies)
     newest = copies.newest()
     assert newest is not None
-    (said,) = restore_pool(other, newest)
-    assert "1 service," in said
+    (summary,) = restore_pool(other, newest)
+    assert "1 service," in summary
     assert ServiceFiles(other / "scheduler" / FOLDER).read() == ([LLM], [])
     assert NAME.fullmatch(f"{FOLDER}/{LLM.id}.json")

@@ -147,7 +147,7 @@ def test_unknown_copy_is_rejected_with_list_of_copies(
     hub(volume, "joe").close()
     assert run("copy", "hub", volume, copies) == 0
     assert run("list", "hub", volume, copies) == 0
-    said = capsys.readouterr().out.splitlines()[-1]
+    listed = capsys.readouterr().out.splitlines()[-1]
     monkeypatch.setenv("BENCHPOOL_COPY", "2026-01-01T000000.000000Z-daily")
     assert run("restore", "hub", volume, copies) == 1
-    assert said in capsys.readouterr().err
+    assert listed in capsys.readouterr().err

@@ -110,7 +110,7 @@ def _moved(trial: SweepTrial, drawing: random.Random, at: float) -> SweepTrial:
     return replace(done, state=TrialState.DONE) if step == 20 else done
 
 
-def told(*values: float | None) -> list[SweepTrial]:
+def trials_of(*values: float | None) -> list[SweepTrial]:
     return [
         SweepTrial(
             number,
@@ -126,11 +126,11 @@ def told(*values: float | None) -> list[SweepTrial]:
 @pytest.mark.parametrize(
     ("change", "trials", "reason"),
     [
-        ({"patience": 2}, told(0.5, 0.3, 0.4, 0.4), EnoughReason.PATIENCE),
-        ({"gpu_hours": 2.0}, told(0.5, 0.4), EnoughReason.GPU_HOURS),
-        ({"good_enough": 0.1}, told(0.5, 0.1), EnoughReason.GOOD_ENOUGH),
-        ({}, told(*[None] * 5), EnoughReason.FAILURES),
-        ({"trials": 3}, told(0.1, 0.2, 0.3), EnoughReason.ALL_TRIED),
+        ({"patience": 2}, trials_of(0.5, 0.3, 0.4, 0.4), EnoughReason.PATIENCE),
+        ({"gpu_hours": 2.0}, trials_of(0.5, 0.4), EnoughReason.GPU_HOURS),
+        ({"good_enough": 0.1}, trials_of(0.5, 0.1), EnoughReason.GOOD_ENOUGH),
+        ({}, trials_of(*[None] * 5), EnoughReason.FAILURES),
+        ({"trials": 3}, trials_of(0.1, 0.2, 0.3), EnoughReason.ALL_TRIED),
     ],
 )
 def test_no_trial_starts_after_goal_is_reached(
@@ -144,5 +144,5 @@ def test_no_trial_starts_after_goal_is_reached(
 
 def test_reached_goal_stops_running_trials() -> None:
     plan = SweepPlan({"a": ListedValues([0, 1, 2])}, metric="loss", good_enough=0.1)
-    open_now = [replace(one, state=TrialState.OPEN) for one in told(0.5, 0.05, 0.3)]
+    open_now = [replace(one, state=TrialState.OPEN) for one in trials_of(0.5, 0.05, 0.3)]
     assert next_acts(plan, open_now).stop == (0, 2)

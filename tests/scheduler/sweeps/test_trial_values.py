@@ -99,8 +99,8 @@ def test_tpe_handles_open_failed_and_stopped_trials() -> None:
         number = len(trials)
         points = (TrialPoint(1, math.nan, 0.0), TrialPoint(2, number / 30, 1.0))
         state = states[number % 4]
-        told = () if state is TrialState.FAILED else points
-        trials.append(SweepTrial(number, values, state, told))
+        reported = () if state is TrialState.FAILED else points
+        trials.append(SweepTrial(number, values, state, reported))
     assert len(trials) == 30
 
 

@@ -29,7 +29,7 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> D
         library.install(monkeypatch)
         return Scripted(library)
     found: fake_driver.FakeDriver = request.getfixturevalue("built")
-    found.tell([])
+    found.set_gpus([])
     found.install(monkeypatch)
     return found
 

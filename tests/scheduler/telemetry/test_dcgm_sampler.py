@@ -29,7 +29,7 @@ def line(name: str, gpu: int, value: float, at: float | None = None, **labels: s
         "Hostname": "n0",
         "DCGM_FI_DRIVER_VERSION": "570.86.15",
     }
-    shown = ",".join(f'{key}="{told}"' for key, told in (usual | labels).items())
+    shown = ",".join(f'{key}="{label}"' for key, label in (usual | labels).items())
     time = "" if at is None else f" {round(at * 1000)}"
     return f"DCGM_FI_{name}{{{shown}}} {value}{time}"
 
@@ -76,14 +76,14 @@ class Exporter:
 
 @pytest.fixture
 def exporter() -> Iterator[Exporter]:
-    told = Exporter()
+    served = Exporter()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told.asked.append(self.path)
-            self.send_response(told.status)
+            served.asked.append(self.path)
+            self.send_response(served.status)
             self.end_headers()
-            self.wfile.write(told.text.encode())
+            self.wfile.write(served.text.encode())
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -91,8 +91,8 @@ def exporter() -> Iterator[Exporter]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    told.address = f"http://127.0.0.1:{server.server_address[1]}"
-    yield told
+    served.address = f"http://127.0.0.1:{server.server_address[1]}"
+    yield served
     server.shutdown()
     thread.join()
     server.server_close()
@@ -163,7 +163,7 @@ def test_page_of_single_exporter_is_read(exporter: Exporter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "text", "said"),
+    ("status", "text", "message"),
     [
         (503, "", "does not return metrics"),
         (200, "<html>", "does not return metrics"),
@@ -171,11 +171,11 @@ def test_page_of_single_exporter_is_read(exporter: Exporter) -> None:
     ],
 )
 def test_invalid_page_is_reported_until_valid(
-    exporter: Exporter, sampler: DcgmSampler, status: int, text: str, said: str
+    exporter: Exporter, sampler: DcgmSampler, status: int, text: str, message: str
 ) -> None:
     exporter.status, exporter.text = status, text
     assert not sampler.sample(SLOTS, 10.0, {})
-    assert said in str(sampler.problem)
+    assert message in str(sampler.problem)
     exporter.status, exporter.text = 200, page(20.0, 50, 0)
     sampler.sample(SLOTS, 20.0, {})
     assert not sampler.problem

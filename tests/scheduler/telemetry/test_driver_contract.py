@@ -27,7 +27,15 @@ from benchpool_support.nvml import (
     ScriptedGpu,
     ScriptedLibrary,
 )
-from benchpool_support.nvml_drivers import GPU, SECOND, SLICED, Driver, Scripted, second_look, told
+from benchpool_support.nvml_drivers import (
+    GPU,
+    SECOND,
+    SLICED,
+    Driver,
+    Scripted,
+    sampled,
+    second_look,
+)
 
 RECORDED = Path(__file__).parent / "drivers"
 """Recorded answers of real drivers: files of ``benchpool_scheduler.telemetry.nvml_conformance``."""
@@ -45,11 +53,13 @@ def test_gpu_sample_contains_all_fields(driver: Driver) -> None:
 
 
 def test_samples_since_last_look_are_merged(driver: Driver) -> None:
-    driver.tell([replace(GPU, utilisation=[(1 * SECOND, 0)])])
+    driver.set_gpus([replace(GPU, utilisation=[(1 * SECOND, 0)])])
     sampler = NvmlSampler()
-    told(sampler, 0.0, "GPU-a")
-    driver.tell([replace(GPU, utilisation=[(1 * SECOND, 0), (6 * SECOND, 100), (11 * SECOND, 0)])])
-    assert told(sampler, 10.0, "GPU-a")["GPU-a"].activity == 0.5
+    sampled(sampler, 0.0, "GPU-a")
+    driver.set_gpus(
+        [replace(GPU, utilisation=[(1 * SECOND, 0), (6 * SECOND, 100), (11 * SECOND, 0)])]
+    )
+    assert sampled(sampler, 10.0, "GPU-a")["GPU-a"].activity == 0.5
     sampler.close()
 
 
@@ -95,7 +105,7 @@ def test_slice_activity_is_capped_by_gpu(driver: Driver) -> None:
 
 
 def observed(gpus: Sequence[ScriptedGpu], driver: Driver) -> dict[str, Any]:
-    driver.tell(gpus)
+    driver.set_gpus(gpus)
     found = nvml_conformance.look(sleep=lambda _: None)
     text: dict[str, Any] = json.loads(nvml_conformance.as_json(replace(found, median_us={})))
     return text
@@ -137,26 +147,26 @@ def shape(answer: Any) -> Any:
 def test_fake_drivers_answer_in_shape_of_real_drivers(driver: Driver, golden: Path) -> None:
     real = json.loads(golden.read_text())
     assert [it for it in real["assumptions"] if it["holds"] is False] == []
-    (said,) = observed([GPU], driver)["gpus"]
+    (faked,) = observed([GPU], driver)["gpus"]
     for answers in real["gpus"]:
-        assert shape(said) == shape(answers)
+        assert shape(faked) == shape(answers)
 
 
 def test_every_assumption_holds(driver: Driver) -> None:
-    driver.tell([GPU, SLICED])
+    driver.set_gpus([GPU, SLICED])
     found = nvml_conformance.look(sleep=lambda _: None)
     assert [it for it in found.assumptions if it.holds is not True] == []
 
 
 def test_driver_breaking_assumption_is_detected(driver: Driver) -> None:
-    driver.tell([replace(GPU, used_mib=GPU.memory_mib + 1)])
+    driver.set_gpus([replace(GPU, used_mib=GPU.memory_mib + 1)])
     found = nvml_conformance.look(sleep=lambda _: None)
     wrong = [it.what for it in found.assumptions if it.holds is False]
     assert "used memory is at most the total memory" in wrong
 
 
 def test_golden_file_names_no_gpu_process_or_host(driver: Driver) -> None:
-    driver.tell([GPU, SLICED])
+    driver.set_gpus([GPU, SLICED])
     text = nvml_conformance.as_json(nvml_conformance.look(sleep=lambda _: None))
     assert json.loads(text)["driver"] == "999.0-fake"
     for word in ("GPU-a", "MIG-1", str(os.getpid()), f'"{os.uname().nodename}"'):
@@ -169,7 +179,7 @@ def test_golden_file_names_no_gpu_process_or_host(driver: Driver) -> None:
 def test_library_loads_in_another_process_and_command_writes_file(
     built: fake_driver.FakeDriver, tmp_path: Path
 ) -> None:
-    built.tell([GPU])
+    built.set_gpus([GPU])
     golden = tmp_path / "golden.json"
     done = subprocess.run(
         [sys.executable, "-m", "benchpool_scheduler.telemetry.nvml_conformance", str(golden)],

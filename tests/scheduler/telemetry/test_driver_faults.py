@@ -21,11 +21,11 @@ from benchpool_support.nvml import (
     NOT_SUPPORTED,
     UNKNOWN,
 )
-from benchpool_support.nvml_drivers import GPU, SLICED, Driver, second_look, told
+from benchpool_support.nvml_drivers import GPU, SLICED, Driver, sampled, second_look
 from benchpool_support.waiting import until
 
 
-def nothing_told(found: Mapping[str, GpuSample]) -> bool:
+def no_samples(found: Mapping[str, GpuSample]) -> bool:
     return found == {}
 
 
@@ -79,17 +79,17 @@ FAULTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Any]] = {
     "the gpu is lost": (
         {"fails": {"nvmlDeviceGetTotalEnergyConsumption": LOST}},
         {},
-        nothing_told,
+        no_samples,
     ),
     "the driver was exchanged": (
         {},
         {"fails": {"nvmlDeviceGetTotalEnergyConsumption": MISMATCH}},
-        nothing_told,
+        no_samples,
     ),
     "the driver was shut down by somebody": (
         {},
         {"fails": {"nvmlDeviceGetTotalEnergyConsumption": pynvml.NVML_ERROR_UNINITIALIZED}},
-        nothing_told,
+        no_samples,
     ),
     "no permission for counters": (
         {},
@@ -119,87 +119,87 @@ def test_driver_fault_hides_only_affected_values(driver: Driver, fault: str) -> 
 
 
 def test_missing_library_is_reported_and_retried(driver: Driver) -> None:
-    driver.tell([GPU], init_result=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    driver.set_gpus([GPU], init_result=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
     sampler = NvmlSampler()
-    assert told(sampler, 0.0, "GPU-a") == {}
+    assert sampled(sampler, 0.0, "GPU-a") == {}
     assert "NVML does not answer" in (sampler.problem or "")
-    driver.tell([GPU])
-    assert told(sampler, 31.0, "GPU-a") == {}
-    assert told(sampler, 41.0, "GPU-a").keys() == {"GPU-a"}
+    driver.set_gpus([GPU])
+    assert sampled(sampler, 31.0, "GPU-a") == {}
+    assert sampled(sampler, 41.0, "GPU-a").keys() == {"GPU-a"}
     sampler.close()
 
 
 def test_gpu_order_change_keeps_samples_apart(driver: Driver) -> None:
     other = replace(GPU, uuid="GPU-b", power_mw=99_000)
-    driver.tell([GPU, other])
+    driver.set_gpus([GPU, other])
     sampler = NvmlSampler()
-    told(sampler, 0.0, "GPU-a", "GPU-b")
-    driver.tell([other, GPU])
-    found = told(sampler, 10.0, "GPU-a", "GPU-b")
+    sampled(sampler, 0.0, "GPU-a", "GPU-b")
+    driver.set_gpus([other, GPU])
+    found = sampled(sampler, 10.0, "GPU-a", "GPU-b")
     assert (found["GPU-a"].power_w, found["GPU-b"].power_w) == (250.0, 99.0)
     sampler.close()
 
 
 def test_returning_gpu_starts_new_span(driver: Driver) -> None:
-    driver.tell([GPU])
+    driver.set_gpus([GPU])
     sampler = NvmlSampler()
-    told(sampler, 0.0, "GPU-a")
-    driver.tell([])
-    assert told(sampler, 10.0, "GPU-a") == {}
-    driver.tell([GPU])
-    assert told(sampler, 20.0, "GPU-a") == {}
-    assert told(sampler, 30.0, "GPU-a")["GPU-a"].span_s == 10.0
+    sampled(sampler, 0.0, "GPU-a")
+    driver.set_gpus([])
+    assert sampled(sampler, 10.0, "GPU-a") == {}
+    driver.set_gpus([GPU])
+    assert sampled(sampler, 20.0, "GPU-a") == {}
+    assert sampled(sampler, 30.0, "GPU-a")["GPU-a"].span_s == 10.0
     sampler.close()
 
 
 def test_counter_reset_and_clock_change_invent_nothing(
     driver: Driver,
 ) -> None:
-    driver.tell([GPU])
+    driver.set_gpus([GPU])
     sampler = NvmlSampler()
-    told(sampler, 0.0, "GPU-a")
-    driver.tell([replace(GPU, energy_mj=7)])
-    assert told(sampler, 10.0, "GPU-a")["GPU-a"].energy_j == 2500.0  # from power
-    assert told(sampler, 5.0, "GPU-a") == {}
-    assert told(sampler, 15.0, "GPU-a")["GPU-a"].span_s == 10.0
+    sampled(sampler, 0.0, "GPU-a")
+    driver.set_gpus([replace(GPU, energy_mj=7)])
+    assert sampled(sampler, 10.0, "GPU-a")["GPU-a"].energy_j == 2500.0  # from power
+    assert sampled(sampler, 5.0, "GPU-a") == {}
+    assert sampled(sampler, 15.0, "GPU-a")["GPU-a"].span_s == 10.0
     sampler.close()
 
 
 def test_xid_error_is_reported_once_and_other_events_ignored(driver: Driver) -> None:
     odd = replace(GPU, uuid="GPU-b", xids=[1], event_type=1 << 20)
-    driver.tell([replace(GPU, xids=[79]), odd])
+    driver.set_gpus([replace(GPU, xids=[79]), odd])
     sampler = NvmlSampler()
     looks = itertools.count(1)
 
     def look() -> list[tuple[str, int | None]]:
-        found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
+        found = sampled(sampler, float(next(looks)), "GPU-a", "GPU-b")
         return [(it.gpu, it.xid) for it in found.values() if it.xid is not None]
 
     seen = until(look)  # a thread collects them
-    found = told(sampler, float(next(looks)), "GPU-a", "GPU-b")
+    found = sampled(sampler, float(next(looks)), "GPU-a", "GPU-b")
     sampler.close()
     assert seen == [("GPU-a", 79)]
     assert [it.xid for it in found.values()] == [None, None]
 
 
 def test_gpus_slices_and_processes_without_memory_are_found(driver: Driver) -> None:
-    driver.tell([GPU, SLICED])
+    driver.set_gpus([GPU, SLICED])
     source = NvmlSource(ours=lambda _pid, _uuid: True)
     assert [it.uuid for it in source.devices()] == ["GPU-a", "MIG-1", "MIG-2"]
     assert source.processes("GPU-a") == (os.getpid(),)
-    driver.tell([replace(GPU, grows=2), replace(SLICED, slices=None)])  # no longer divided
+    driver.set_gpus([replace(GPU, grows=2), replace(SLICED, slices=None)])  # no longer divided
     assert [it.uuid for it in source.devices()][:2] == ["GPU-a", "GPU-s"]
     assert len(source.processes("GPU-a") or ()) == 3
-    driver.tell([replace(GPU, grows=50)])  # more than the buffer holds: unknown, without error
+    driver.set_gpus([replace(GPU, grows=50)])  # more than the buffer holds: unknown, without error
     assert source.processes("GPU-a") is None
 
 
 def test_missing_and_lost_gpus_are_reported(driver: Driver) -> None:
     source = NvmlSource(ours=lambda _pid, _uuid: True)
     assert source.devices() == ()
-    driver.tell([GPU])
+    driver.set_gpus([GPU])
     assert [it.state for it in source.devices()] == [DeviceState.USABLE]
-    driver.tell([replace(GPU, fails={"nvmlDeviceGetUUID": LOST})])
+    driver.set_gpus([replace(GPU, fails={"nvmlDeviceGetUUID": LOST})])
     assert [(it.uuid, it.state) for it in source.devices()] == [("GPU-a", DeviceState.BROKEN)]
-    driver.tell([replace(GPU, mig_mode=7)])  # an unknown mode is no division
+    driver.set_gpus([replace(GPU, mig_mode=7)])  # an unknown mode is no division
     assert [it.uuid for it in source.devices()] == ["GPU-a"]

@@ -14,7 +14,7 @@ from benchpool_scheduler.contract.node_report import (
     ReportedPod,
     ReportedUse,
 )
-from benchpool_scheduler.telemetry import NOBODY, GpuSample
+from benchpool_scheduler.telemetry import NO_HOLDER, GpuSample
 from benchpool_scheduler.telemetry.node_reports import NodePod, NodeReports
 from benchpool_scheduler.telemetry.sampler import HeldProcesses
 from benchpool_scheduler.worker.worker_id import WorkerId
@@ -91,7 +91,7 @@ def test_workers_and_benches_are_identified_by_pod_uid() -> None:
         for pod, cpu_s in (("uid-train", 25.0), ("uid-joe", 0.5), ("uid-of-others", 9.0))
     ]
     at.take("n0", NodeReport(1, pods=[it.pod for it in uses], uses=uses), 100.0)
-    held = [HeldProcesses(WORKER, NOBODY, (), 8.0), HeldProcesses(LEASE, NOBODY, (), 0.0)]
+    held = [HeldProcesses(WORKER, NO_HOLDER, (), 8.0), HeldProcesses(LEASE, NO_HOLDER, (), 0.0)]
     found = {it.of: it for it in at.sample_workers(held, 101.0)}
     assert {of: (it.cpu_s, it.cpus) for of, it in found.items()} == {
         WORKER: (25.0, 8.0),

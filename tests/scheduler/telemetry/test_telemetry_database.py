@@ -208,8 +208,8 @@ def test_removed_file_is_detected_and_recreated(
     database.write(steady("GPU-a", NOON - 60, NOON, 1.0))
     (found,) = database.buckets(None, NOON - 120, NOON, 1)
     assert found.covered_s == 60.0
-    said = database.problem or ""
-    assert f"telemetry.sqlite, was {'replaced' if replaced else 'removed'} while" in said
+    problem = database.problem or ""
+    assert f"telemetry.sqlite, was {'replaced' if replaced else 'removed'} while" in problem
     database.close()
     again = Database(SqliteFile(tmp_path), clock.now)
     assert again.buckets(None, NOON - 120, NOON, 1) == [found]
@@ -299,8 +299,8 @@ def test_closed_server_connection_loses_nothing(empty_server: str, clock: FakeCl
 def test_samples_wait_for_unreachable_server_and_password_stays_hidden(
     clock: FakeClock,
 ) -> None:
-    nobody = f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{free_port()}/postgres"
-    recorder = Recorder(Database(PostgreSql(nobody), clock.now))
+    unreachable = f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{free_port()}/postgres"
+    recorder = Recorder(Database(PostgreSql(unreachable), clock.now))
     recorder.add(steady("GPU-a", NOON - 60, NOON, 1.0))
     recorder.write()
     assert "cannot be written to the schema" in (recorder.problem or "")
@@ -308,15 +308,15 @@ def test_samples_wait_for_unreachable_server_and_password_stays_hidden(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("db.example.org", "is invalid"),
         ("mysql://benchpool:secret@db/x", "begins with mysql://"),
         ("postgresql://benchpool:secret@db/x", "only postgresql+psycopg2:// is supported"),
     ],
 )
-def test_invalid_address_is_rejected_without_password(address: str, said: str) -> None:
-    with pytest.raises(InvalidInput, match=re.escape(said)) as refused:
+def test_invalid_address_is_rejected_without_password(address: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)) as refused:
         PostgreSql(address)
     assert refused.value.field == "telemetry_database"
     assert "secret" not in str(refused.value)

@@ -133,8 +133,8 @@ async def test_repeated_job_is_compared_with_original(
     page = await reader(browser, address, f"jobs/{first.id}")
     await page.get_by_role("button", name="Run again as it was around").click()
     await page.wait_for_url("**did=again**")
-    said = "around was sent again as it was. This is the new job."
-    await expect(page.locator("#flash")).to_contain_text(said)
+    notice = "around was sent again as it was. This is the new job."
+    await expect(page.locator("#flash")).to_contain_text(notice)
     again = page.url.partition("jobs/")[2][:26]
     assert again != first.id
     await reached(pool, again, State.SUCCEEDED)

@@ -103,14 +103,14 @@ async def test_times_are_exact_on_hover_in_reader_time_zone(visit: Visit) -> Non
 async def test_scripts_and_server_format_relative_times_equally(visit: Visit) -> None:
     page = (await visit("susan")).page
     seconds = [0, 4, 5, 59, 60, 3599, 3600, 3660, 86399, 86400, 10**7, -5, -61, -90000]
-    said = await page.evaluate(
+    shown = await page.evaluate(
         """async (seconds) => {
             const { relative } = await import("/services/benchpool/static/times.js");
             return seconds.map(one => relative(0, one * 1000));
         }""",
         seconds,
     )
-    assert said == [phrases.ago(one) for one in seconds]
+    assert shown == [phrases.ago(one) for one in seconds]
 
 
 async def test_reduced_motion_disables_animations(visit: Visit) -> None:

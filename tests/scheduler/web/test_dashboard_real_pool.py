@@ -222,8 +222,8 @@ async def test_reclaimable_gpus_are_shown_and_obtained(
         borrowing = await pool.jobs.submit(JOE, sleeper())
         await reached(pool, borrowing.id, State.RUNNING)
     page = await opened_by(browser, address, "mine", "susan")
-    told = "none now; 2 GPUs of the quota after jobs over quota pause (20 s at most)"
-    await expect(page.locator("#quota")).to_contain_text(told)
+    reclaimable = "none now; 2 GPUs of the quota after jobs over quota pause (20 s at most)"
+    await expect(page.locator("#quota")).to_contain_text(reclaimable)
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
     await reached(pool, job.id, State.RUNNING)
     await page.reload()

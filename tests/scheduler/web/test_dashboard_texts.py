@@ -229,9 +229,9 @@ def test_job_page_lists_attempts_and_pause_costs() -> None:
 def test_job_page_shows_container_only_on_cluster() -> None:
     one = job("j", State.QUEUED)
     where = Container("lab/nb@sha256:4f", home=False, text="It runs in lab/nb@sha256:4f; no home.")
-    for container, said in ((where, [where.text]), (None, [])):
+    for container, texts in ((where, [where.text]), (None, [])):
         view = job_view(JobDetail(one, [], container), [], SUSAN, NOW)
-        assert [fact.text for fact in view.facts if fact.name == "Container"] == said
+        assert [fact.text for fact in view.facts if fact.name == "Container"] == texts
 
 
 # --------------------------------------------------------------------------- benches, projects

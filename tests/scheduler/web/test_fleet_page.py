@@ -266,7 +266,7 @@ async def test_arrow_keys_read_chart_values(address: str, browser: Browser) -> N
     page = (await opens(browser, address, "fleet", "ada")).page
     chart = page.get_by_role("img", name=re.compile("^GPUs held, computing and free"))
     await chart.focus()
-    said = page.locator("#week [role=status]")
+    status = page.locator("#week [role=status]")
     await chart.press("End")
     rows = page.locator("#week tbody tr")
     for key, row in (("", 0), ("ArrowLeft", 1), ("Home", 167), ("PageDown", 143)):
@@ -275,7 +275,7 @@ async def test_arrow_keys_read_chart_values(address: str, browser: Browser) -> N
         at = rows.nth(row)
         begin = await at.locator("th").text_content()
         held, computing, wanted = await at.locator("td").all_text_contents()
-        await expect(said).to_have_text(
+        await expect(status).to_have_text(
             f"{begin}: Held {held}, Computing {computing}, Free though wanted {wanted}"
         )
     moved = page.locator("#week .u-cursor-x")

@@ -40,7 +40,7 @@ async def test_form_address_redirects_to_its_page(site: str, reader: str | None)
     cookie = {} if reader is None else {"Cookie": f"reader={reader}"}
     async with httpx.AsyncClient(base_url=site, headers=cookie, trust_env=False) as client:
         answers = {it: await client.get(it) for it in PAGES}
-    found = {it: (said.status_code, said.headers["Location"]) for it, said in answers.items()}
+    found = {it: (answer.status_code, answer.headers["Location"]) for it, answer in answers.items()}
     assert found == {it: (303, f"{PREFIX}{page}") for it, page in PAGES.items()}
 
 

@@ -155,10 +155,10 @@ async def test_history_page_uses_configured_time_zone(site: str, staged: StagedP
     staged.configuration = Configuration(gpu_hours=UserHours(time_zone="Pacific/Auckland"))
     staged.add(done("late", State.SUCCEEDED, NIGHT, 1))
     async with httpx.AsyncClient(base_url=site, trust_env=False) as http:
-        for day, said in (("2026-03-02", "1 job ended"), ("2026-03-01", "None of your jobs")):
+        for day, words in (("2026-03-02", "1 job ended"), ("2026-03-01", "None of your jobs")):
             page = await http.get(f"history?from={day}&to={day}", headers=as_("susan"))
             assert "days of Pacific/Auckland" in page.text
-            assert said in page.text, "23:00 UTC is noon of the next day there"
+            assert words in page.text, "23:00 UTC is noon of the next day there"
 
 
 @pytest.mark.slow

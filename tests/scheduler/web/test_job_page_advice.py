@@ -57,6 +57,8 @@ async def test_time_limit_is_changed_with_cli_syntax(site: str, staged: StagedPo
     for wrong in ("soon", "0", "400d"):
         answer = await http.post(f"jobs/{MINE.id}/change", data=fields | {"time_limit_s": wrong})
         assert answer.status_code == 422
-        said = f"Time limit is &#39;{wrong}&#39;. Give a time such as 90m, 1h30m or 2d, or seconds;"
-        assert said in answer.text, answer.text
+        message = (
+            f"Time limit is &#39;{wrong}&#39;. Give a time such as 90m, 1h30m or 2d, or seconds;"
+        )
+        assert message in answer.text, answer.text
     await http.aclose()

@@ -74,8 +74,8 @@ async def test_times_in_sentences_use_reader_time_zone(visit: Visit, staged: Sta
     await staged.becomes(WAITS.id, reason=reason(f"No node is open: lab2 {closed}."))
     tokyo = {"timezone_id": "Asia/Tokyo", "locale": "en-GB"}
     page = (await visit("susan", **tokyo)).page
-    said = re.compile(r"until 29 Nov 2026, 08:30 (GMT\+9|JST) \(new disks\)")
-    await expect(page.locator("#queue .reason").filter(has_text="lab2")).to_have_text(said)
+    expected = re.compile(r"until 29 Nov 2026, 08:30 (GMT\+9|JST) \(new disks\)")
+    await expect(page.locator("#queue .reason").filter(has_text="lab2")).to_have_text(expected)
     page = (await visit("susan", java_script_enabled=False, **tokyo)).page
     reasons = page.locator("#queue .reason").filter(has_text="lab2")
     await expect(reasons).to_contain_text("until 2026-11-28 23:30 UTC (new disks)")

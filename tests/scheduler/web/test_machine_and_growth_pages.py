@@ -196,5 +196,5 @@ async def test_gpus_reserved_for_benches_are_not_training_gpus(
         kept = pool.observed.now.configuration.build.users["susan"]
         with served(lambda: application(pool, CALLERS)) as url:
             page = await opened_by(browser, url, "growth")
-            told = f"The pool has {9 - 3 * kept} for training"
-            await expect(page.locator("main")).to_contain_text(told)
+            capacity = f"The pool has {9 - 3 * kept} for training"
+            await expect(page.locator("main")).to_contain_text(capacity)

@@ -27,7 +27,7 @@ SILENT = job("silent", State.RUNNING)
 
 
 @pytest.fixture
-def told(staged: StagedPool) -> StagedPool:
+def measured(staged: StagedPool) -> StagedPool:
     """Return a staged pool with two jobs that report metrics and one without."""
     staged.add(GOOD, OTHER, SILENT)
     staged.lines = {GOOD.id: drawn_lines(), OTHER.id: drawn_lines(0.7)}
@@ -40,7 +40,7 @@ async def shot(page: Page, name: str) -> None:
 
 
 @browsed
-async def test_job_page_draws_reported_metrics_live(visit: Visit, told: StagedPool) -> None:
+async def test_job_page_draws_reported_metrics_live(visit: Visit, measured: StagedPool) -> None:
     seen = await visit("susan", f"jobs/{GOOD.id}")
     part = seen.page.get_by_role("region", name="Curves")
     picture = part.get_by_role("img", name="train/loss over steps")
@@ -52,13 +52,13 @@ async def test_job_page_draws_reported_metrics_live(visit: Visit, told: StagedPo
     rows = part.get_by_role("table", name="train/loss").get_by_role("row")
     await expect(rows.last).to_contain_text("199")
     await shot(seen.page, "curves-of-a-job")
-    told.lines[GOOD.id] = drawn_lines(1.0, 300)
-    await told.becomes(GOOD.id, metrics={"train/loss": 0.1})
+    measured.lines[GOOD.id] = drawn_lines(1.0, 300)
+    await measured.becomes(GOOD.id, metrics={"train/loss": 0.1})
     await expect(part).to_contain_text("at step 299, over 1 pause; least")
 
 
 @browsed
-async def test_job_without_metrics_has_no_curves(visit: Visit, told: StagedPool) -> None:
+async def test_job_without_metrics_has_no_curves(visit: Visit, measured: StagedPool) -> None:
     seen = await visit("susan", f"jobs/{SILENT.id}")
     await expect(seen.page.locator("h1")).to_have_text("silent")
     assert "Curves" not in await seen.page.locator("main").inner_text()
@@ -71,7 +71,7 @@ async def test_job_without_metrics_has_no_curves(visit: Visit, told: StagedPool)
 @browsed
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_curves_of_jobs_are_overlaid_with_best_marked(
-    visit: Visit, told: StagedPool, width: int
+    visit: Visit, measured: StagedPool, width: int
 ) -> None:
     seen = await visit("susan", f"compare?job={GOOD.id}&job={OTHER.id[:8]}", width=width)
     page = seen.page
@@ -91,7 +91,7 @@ async def test_curves_of_jobs_are_overlaid_with_best_marked(
 
 
 @browsed
-async def test_jobs_of_tag_are_compared(visit: Visit, told: StagedPool) -> None:
+async def test_jobs_of_tag_are_compared(visit: Visit, measured: StagedPool) -> None:
     seen = await visit("susan", "jobs?tag=lr-sweep")
     await seen.page.get_by_role("link", name="Compare their metrics").click()
     await expect(seen.page.locator("h1")).to_contain_text("tagged lr-sweep")
@@ -101,7 +101,7 @@ async def test_jobs_of_tag_are_compared(visit: Visit, told: StagedPool) -> None:
 
 
 @browsed
-async def test_comparison_with_foreign_job_is_not_found(visit: Visit, told: StagedPool) -> None:
+async def test_comparison_with_foreign_job_is_not_found(visit: Visit, measured: StagedPool) -> None:
     seen = await visit("joe", f"compare?job={GOOD.id}")
     await expect(seen.page.locator("h1")).to_have_text("Page not found")
 
@@ -111,8 +111,8 @@ def metrics(lines: Lines) -> JobMetrics:
 
 
 def curves(*values: float | None) -> list[Curve]:
-    told = tuple(("loss", Reported(value, at, at)) for at, value in enumerate(values))
-    return metrics(remade([MetricReport(1, told)])).curves
+    reported = tuple(("loss", Reported(value, at, at)) for at, value in enumerate(values))
+    return metrics(remade([MetricReport(1, reported)])).curves
 
 
 def test_curve_has_gap_at_missing_number() -> None:

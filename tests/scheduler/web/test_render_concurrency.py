@@ -18,14 +18,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_page_renders_are_limited_per_user(
     site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on, real, under_way, most = threading.Event(), PageHandler.show, 0, 0
+    resume, real, under_way, most = threading.Event(), PageHandler.show, 0, 0
 
     async def slow(page: PageHandler, *args: Any, **more: Any) -> None:
         nonlocal under_way, most
         if page.caller is not None and page.caller.name == "susan":
             under_way += 1
             most = max(most, under_way)
-            await asyncio.to_thread(go_on.wait, 60)
+            await asyncio.to_thread(resume.wait, 60)
             under_way -= 1
         await real(page, *args, **more)
 
@@ -46,7 +46,7 @@ async def test_page_renders_are_limited_per_user(
         assert f"still pending (limit: {MOST}). Wait for them." in refused[0].text
         assert (await ask("joe")).status_code == 200
         assert sum(task.done() for task in asked) == 5
-        go_on.set()
+        resume.set()
         answers = await asyncio.gather(*asked)
         assert sorted(answer.status_code for answer in answers) == [200] * MOST + [429] * 5
         assert most == AT_ONCE

@@ -73,7 +73,7 @@ async def six_that_report(pool: Pool, clock: FakeClock) -> str:
     clock.pass_s(3600)
     for place, worker in enumerate(workers):
         value = ReportedValue("val_loss", 0.9 - place / 10, clock.now(), 100)
-        runtime.say(WorkerMetrics(worker, clock.now(), (value,)))
+        runtime.report(WorkerMetrics(worker, clock.now(), (value,)))
     runtime.end(workers[5], 0, EndedBy.ITSELF, at=clock.now())
     await runtime.until_launched(7)
     return sweep.id

@@ -13,7 +13,7 @@ VENDOR = STATIC / "vendor"
 
 
 def test_vendored_files_match_published_digests() -> None:
-    told = {
+    published = {
         f"{one['folder']}/{file}": digest
         for one in json.loads((VENDOR / "manifest.json").read_text())
         for file, digest in one["sha256"].items()
@@ -23,7 +23,7 @@ def test_vendored_files_match_published_digests() -> None:
         for path in VENDOR.rglob("*")
         if path.is_file() and path.name != "manifest.json"
     }
-    assert found == told
+    assert found == published
 
 
 def test_vendored_files_include_licence() -> None:

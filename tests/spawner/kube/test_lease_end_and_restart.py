@@ -40,8 +40,8 @@ def test_unadmitted_pod_times_out_and_releases_gpus(
         (pod,) = pods(access, hub, "ann")
         assert [gate["name"] for gate in pod["spec"]["schedulingGates"]] == [ADMISSION_GATE]
         steps = list(hub.progress("ann"))
-        told = [step for step in steps if step.get("state", {}).get("code") == "SchedulingGated"]
-        assert "Waiting for admission by the scheduler" in told[0]["message"]
+        gated = [step for step in steps if step.get("state", {}).get("code") == "SchedulingGated"]
+        assert "Waiting for admission by the scheduler" in gated[0]["message"]
         assert "did not start within 8 s; last status: Waiting for admission" in str(steps[-1])
         hub.until(lambda: scheduler.leases("ann") == [])
         hub.wait_gone("ann")

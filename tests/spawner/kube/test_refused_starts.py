@@ -60,7 +60,7 @@ c.KubeSpawner.profile_list = [
 """
 
 
-def said(hub: KubeHub, user: str, **options: Any) -> tuple[int, str]:
+def refused_start(hub: KubeHub, user: str, **options: Any) -> tuple[int, str]:
     """Request a server that is refused; return status and message.
 
     A Hub that does not wait for the start first reports a beginning start. The message is then in
@@ -105,7 +105,7 @@ def test_unleased_gpu_in_profile_is_rejected(
     hub: KubeHub, access: Access, scheduler: Any, profile: str, words: str
 ) -> None:
     hub.add_user("eve")
-    status, sentence = said(hub, "eve", profile=profile)
+    status, sentence = refused_start(hub, "eve", profile=profile)
     assert words in sentence
     assert status in (400, 409, 202)
     hub.wait_gone("eve")
@@ -116,7 +116,7 @@ def test_unleased_gpu_in_profile_is_rejected(
 def test_repeated_quota_refusals_do_not_stop_hub(hub: KubeHub, scheduler: Any) -> None:
     hub.add_user("ben")
     for _ in range(7):
-        status, sentence = said(hub, "ben", gpus=3)
+        status, sentence = refused_start(hub, "ben", gpus=3)
         assert "3 GPUs for this server would be more than the build quota of ben: 2" in sentence
         assert status in (409, 202)
         hub.wait_gone("ben")
@@ -126,7 +126,7 @@ def test_repeated_quota_refusals_do_not_stop_hub(hub: KubeHub, scheduler: Any) -
 
 def test_choice_contradicting_profile_is_rejected(hub: KubeHub) -> None:
     hub.add_user("cleo")
-    _, sentence = said(hub, "cleo", profile="one", gpus=2)
+    _, sentence = refused_start(hub, "cleo", profile="one", gpus=2)
     assert "This profile has 1 GPU, but 2 were requested" in sentence
     hub.wait_gone("cleo")
 
@@ -198,7 +198,7 @@ def test_cluster_quota_refusal_is_explained(hub: KubeHub, access: Access, schedu
     access.create(path, {"metadata": {"name": "fence"}, "spec": spec})
     access.wait(f"{path}/fence", lambda quota: "hard" in quota.get("status", {}))
     try:
-        _, sentence = said(hub, "quentin", gpus=1)
+        _, sentence = refused_start(hub, "quentin", gpus=1)
         assert "requested 1 nvidia.com/gpu, 0 of 0 are used (quota fence)" in sentence
         hub.wait_gone("quentin")
         hub.until(lambda: scheduler.leases("quentin") == [])

@@ -44,9 +44,9 @@ def test_gpu_server_holds_lease_until_stop(
     admitter.open.set()
     steps += progress
     assert steps[-1]["ready"]
-    told = " | ".join(step["message"] for step in steps)
+    messages = " | ".join(step["message"] for step in steps)
     for words in ("Asking the scheduler for 2 GPUs", "Reserved 2 GPUs: gpu-", "The pod is created"):
-        assert words in told
+        assert words in messages
     hub.wait_ready("susan")
     pod = pods(access, hub)["susan"]
     (gpus,) = scheduler.leases("susan")

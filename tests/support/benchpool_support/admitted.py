@@ -77,7 +77,7 @@ class ScriptedAdmission:
 
     def __init__(self) -> None:
         self.there: dict[str, AdmittedWorkload] = {}
-        self.said: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
         self._changed = asyncio.Event()
         self._news = asyncio.Condition()
 
@@ -91,11 +91,11 @@ class ScriptedAdmission:
         self.there.pop(job, None)
         self._changed.set()
 
-    async def until_said(self, job: str, words: str) -> str:
+    async def until_reason(self, job: str, words: str) -> str:
         """Wait until the message on the pods of a job contains these words."""
         async with self._news:
-            await self._news.wait_for(lambda: words in self.said.get(job, ""))
-        return self.said[job]
+            await self._news.wait_for(lambda: words in self.reasons.get(job, ""))
+        return self.reasons[job]
 
     def admitted(self) -> tuple[AdmittedWorkload, ...]:
         """Return the present pods."""
@@ -106,12 +106,12 @@ class ScriptedAdmission:
         await self._changed.wait()
         self._changed.clear()
 
-    def say(self, job: str, text: str) -> None:
+    def write_reason(self, job: str, text: str) -> None:
         """Record a message for the pods of a job."""
-        self.said[job] = text
-        self._telling = asyncio.ensure_future(self._tell())
+        self.reasons[job] = text
+        self._notifying = asyncio.ensure_future(self._notify())
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._news:
             self._news.notify_all()
 

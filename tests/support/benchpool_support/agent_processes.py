@@ -29,19 +29,19 @@ class AgentProcess:
 
     Args:
         pod: Folder that stands for the root of the pod.
-        told: Configuration as ``agent_config`` writes it.
+        config: Configuration as ``agent_config`` writes it.
         index: Index of the worker.
         token: Token that proves the worker's identity to the scheduler.
     """
 
-    def __init__(self, pod: Path, told: dict[str, object], index: int, token: str) -> None:
+    def __init__(self, pod: Path, config: dict[str, object], index: int, token: str) -> None:
         self.pod = pod
         self._index = index
         for folder in (paths.ROOT, paths.CONFIG_FOLDER, "/dev"):
             (pod / folder.lstrip("/")).mkdir(parents=True)
         agent_zipapp.write(self._at(paths.AGENT))
         order = self._at(paths.CONFIG_FOLDER)
-        own = {**told, "checkpoint": str(self._at(paths.CHECKPOINT))}
+        own = {**config, "checkpoint": str(self._at(paths.CHECKPOINT))}
         (order / paths.CONFIG_FILE).write_bytes(agent_config.pack(own))
         (order / paths.TOKEN.format(index=index)).write_text(token)
         self._process: subprocess.Popen[bytes] | None = None

@@ -81,7 +81,7 @@ class AirflowSite:
         until(lambda: ENDED.issuperset(self.states(dag, run).values()), f"{dag} has ended")
         return self.states(dag, run)
 
-    def told(self, dag: str, run: str, task: str, key: str = "return_value") -> Any:
+    def xcom(self, dag: str, run: str, task: str, key: str = "return_value") -> Any:
         """Return the XCom value that a task has left for later tasks."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}"
         value = self.ask("GET", path)["value"]

@@ -57,7 +57,7 @@ def made(answer: httpx.Response) -> dict[str, Any]:
 def prepared(
     page: httpx.Client,
     asked: dict[str, Any],
-    holds: Callable[[dict[str, Any]], object] = lambda said: said["kernel"]["asked"],
+    holds: Callable[[dict[str, Any]], object] = lambda answer: answer["kernel"]["asked"],
 ) -> dict[str, Any]:
     """Return the dialog's preparation as soon as ``holds`` is true of it.
 
@@ -66,11 +66,11 @@ def prepared(
     request after each change by the user.
     """
 
-    def said() -> dict[str, Any] | None:
+    def prepare() -> dict[str, Any] | None:
         found = made(page.post("benchpool/prepare", json=asked))
         return found if holds(found) else None
 
-    found = until(said, "the dialog is told")
+    found = until(prepare, "the dialog is told")
     assert found is not None
     return found
 

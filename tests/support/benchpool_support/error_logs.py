@@ -40,16 +40,16 @@ def wrong(records: Sequence[logging.LogRecord], expected: Sequence[str]) -> list
     >>> wrong([record], ["gate"])
     ['pool: a pass failed', 'expected, and not logged: gate']
     """
-    said = [(record, record.getMessage()) for record in records]
+    messages = [(record, record.getMessage()) for record in records]
     new = [
         _text(record)
-        for record, message in said
+        for record, message in messages
         if not any(re.search(pattern, message) for pattern in expected)
     ]
     missing = [
         f"expected, and not logged: {pattern}"
         for pattern in expected
-        if not any(re.search(pattern, message) for _, message in said)
+        if not any(re.search(pattern, message) for _, message in messages)
     ]
     return new + missing
 
@@ -73,5 +73,5 @@ def error_logs(request: pytest.FixtureRequest) -> Iterator[ErrorLogs]:
         yield found
     finally:
         logging.getLogger().removeHandler(found)
-    said = wrong(found.records, marker.args if marker else ())
-    assert not said, "errors in the log:\n" + "\n".join(said)
+    problems = wrong(found.records, marker.args if marker else ())
+    assert not problems, "errors in the log:\n" + "\n".join(problems)

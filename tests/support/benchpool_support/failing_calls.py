@@ -109,7 +109,7 @@ async def patiently(what: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(0.1)
 
 
-async def tell(pool: Pool, journal: Path, name: str) -> None:
+async def run_and_cancel(pool: Pool, journal: Path, name: str) -> None:
     """Let a job run, and cancel another job."""
     short = python_job(PROGRAM, name=f"short-{name}", key=f"s{name}", env={"JOURNAL": str(journal)})
     job = await patiently(lambda: pool.jobs.submit(SUSAN, short))
@@ -135,7 +135,7 @@ async def round_of(pool: Pool, journal: Path, name: str) -> str | None:
     """Return the part that did not converge, or None."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            await tell(pool, journal, name)
+            await run_and_cancel(pool, journal, name)
             await settled(pool)
     except TimeoutError:
         jobs = {job.name: job.state for job in pool.jobs.select(ADMIN)}
@@ -169,9 +169,9 @@ async def main(state: Path, most: int) -> None:
             fault.arm(who, call, int(number), skip)
             wrong = await round_of(pool, journal, f"{who}-{call}-{number}-{skip}".lower())
             failed = fault.disarm()
-            said = {"point": f"{who} {call} {errno.errorcode[int(number)]}", "nth": skip + 1}
+            point = {"point": f"{who} {call} {errno.errorcode[int(number)]}", "nth": skip + 1}
             took = round(time.monotonic() - begun, 2)
-            print(json.dumps({**said, "failed": failed, "wrong": wrong, "s": took}), flush=True)
+            print(json.dumps({**point, "failed": failed, "wrong": wrong, "s": took}), flush=True)
             if not failed or wrong:
                 break
     await pool.close()

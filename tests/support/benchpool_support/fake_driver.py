@@ -33,7 +33,7 @@ class FakeDriver:
         """The shared object."""
         return self.folder / NAME
 
-    def tell(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None:
+    def set_gpus(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None:
         """Change the driver's answers for all its users immediately."""
         about = {"reserved_mib": RESERVED_MIB, **facts, "gpus": [asdict(gpu) for gpu in gpus]}
         half = self.folder / f"{FILE}.half"

@@ -9,7 +9,7 @@ from benchpool_scheduler.contract import Attempt, Job, State
 from benchpool_support import hands
 from benchpool_support.hands import WorkerStatements
 
-UNDER_A_WISH = frozenset({"pause", "preempt", "cancel"})
+WITH_A_REQUEST = frozenset({"pause", "preempt", "cancel"})
 """Ends of an attempt by request, for which a failure counts as that request fulfilled."""
 
 
@@ -67,8 +67,8 @@ class Finding:
     def judge(
         self,
         sent: Mapping[str, Sent],
-        told: Sequence[tuple[Job, Sequence[Attempt]]],
-        said: WorkerStatements,
+        reported: Sequence[tuple[Job, Sequence[Attempt]]],
+        statements: WorkerStatements,
         killed: Killed,
         people: Collection[str],
     ) -> None:
@@ -76,51 +76,51 @@ class Finding:
 
         Args:
             sent: Accepted jobs by ID.
-            told: Each job with its attempts, as the service reports them.
+            reported: Each job with its attempts, as the service reports them.
             people: Users who submitted jobs.
         """
-        by_id = {job.id: (job, attempts) for job, attempts in told}
+        by_id = {job.id: (job, attempts) for job, attempts in reported}
         self.lost = [id_ for id_ in sent if id_ not in by_id]
         self.doubled = [
             f"{job.id} ({job.name}) was never told"
-            for job, _ in told
+            for job, _ in reported
             if job.user in people and job.id not in sent
         ]
         for id_, plan in sent.items():
             if id_ in by_id:
-                self._judge(plan, *by_id[id_], said, killed)
-        jobs = [one for one in said.two if str(one["two"]).startswith("job-")]
+                self._judge(plan, *by_id[id_], statements, killed)
+        jobs = [one for one in statements.two if str(one["two"]).startswith("job-")]
         self.doubled += [str(one) for one in jobs]
-        self.two_hands = [str(one) for one in said.two if one not in jobs]
+        self.two_hands = [str(one) for one in statements.two if one not in jobs]
 
     def _judge(
         self,
         plan: Sent,
         job: Job,
         attempts: Sequence[Attempt],
-        said: WorkerStatements,
+        statements: WorkerStatements,
         killed: Killed,
     ) -> None:
         # One worker of a failing gang reports the failure, and the service stops the rest.
-        ends = said.ends_of(job.id, job.workers if plan.code == 0 else 1)
-        stopped = {it.attempt for it in attempts if it.ended_by in UNDER_A_WISH and plan.code}
+        ends = statements.ends_of(job.id, job.workers if plan.code == 0 else 1)
+        stopped = {it.attempt for it in attempts if it.ended_by in WITH_A_REQUEST and plan.code}
         by_number = {it: killed(job.id, it) for it in {*ends, *(one.attempt for one in attempts)}}
         unseen = {it for it in ends if any(not one.recorded for one in by_number[it].values())}
         self.unseen += len(unseen)
         over = [it for it in ends if it not in unseen | stopped]
         about = (
             f"{job.id}: {job.state} with {job.exit_code}; {ends} came to their end, "
-            f"{sorted(said.begun[job.id])} began, {plan.code} was to be the exit code; "
+            f"{sorted(statements.begun[job.id])} began, {plan.code} was to be the exit code; "
             f"{[(it.attempt, it.ended_by, it.exit_code) for it in attempts]}; {by_number}; "
-            f"{[(it, said.done_at[job.id, it]) for it in ends]}"
+            f"{[(it, statements.done_at[job.id, it]) for it in ends]}"
         )
         if len(over) > 1:
             self.doubled.append(about)
         for number, supervisors in by_number.items():
-            done = said.done_at[job.id, number]
+            done = statements.done_at[job.id, number]
             if any(done.get(rank, 0.0) > one.gone for rank, one in supervisors.items()):
                 self.outlived.append(about)
-        digests = {end for attempt in ends for end in said.done[job.id, attempt].values()}
+        digests = {end for attempt in ends for end in statements.done[job.id, attempt].values()}
         if digests - {(hands.digest_of(plan.steps), plan.code)}:
             self.mis_ended.append(f"{about}; {digests}")
         right = State.SUCCEEDED if plan.code == 0 else State.FAILED

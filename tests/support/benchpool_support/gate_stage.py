@@ -34,12 +34,12 @@ class SmallDirectory:
 
     routes: dict[str, ServiceRoute] = field(default_factory=dict)
     woken: list[str] = field(default_factory=list)
-    strangers: set[str] = field(default_factory=lambda: {"joe"})
+    denied: set[str] = field(default_factory=lambda: {"joe"})
     _changes: dict[str, set[asyncio.Future[None]]] = field(default_factory=dict)
 
     def route(self, name: str, caller: Caller) -> ServiceRoute:
         """Return the route of a service."""
-        if name not in self.routes or caller.name in self.strangers:
+        if name not in self.routes or caller.name in self.denied:
             raise NotFound(f"There is no service {name}: look at the list of services.")
         return self.routes[name]
 
@@ -71,9 +71,9 @@ class SmallDirectory:
         self.routes[name] = ServiceRoute(
             name, state, backends, sentence, retry_after_s, keep_prefix
         )
-        self.tell(name)
+        self.notify(name)
 
-    def tell(self, name: str) -> None:
+    def notify(self, name: str) -> None:
         """Wake the requests that wait for a change."""
         for change in self._changes.pop(name, ()):
             if not change.done():
@@ -109,7 +109,7 @@ class SessionIdentity:
 class Echo(RequestHandler):
     """Handler that returns its request as JSON."""
 
-    def _say(self) -> None:
+    def _respond(self) -> None:
         request = self.request
         self.write(
             {
@@ -120,7 +120,7 @@ class Echo(RequestHandler):
             }
         )
 
-    get = post = put = patch = delete = options = _say
+    get = post = put = patch = delete = options = _respond
 
     def head(self) -> None:
         """Return only the length of the response."""
@@ -196,14 +196,14 @@ async def raw(talk: Talk, job: str = "raw1") -> AsyncIterator[Backend]:
                 one.cancel()
 
 
-def told(answer: bytes) -> dict[str, Any]:
+def echoed(answer: bytes) -> dict[str, Any]:
     """Return the body of an ``Echo`` response, with its headers as a dictionary of lists."""
-    said: dict[str, Any] = json.loads(answer)
+    body: dict[str, Any] = json.loads(answer)
     headers: dict[str, list[str]] = {}
-    for name, value in said["headers"]:
+    for name, value in body["headers"]:
         headers.setdefault(name, []).append(value)
-    said["headers"] = headers
-    return said
+    body["headers"] = headers
+    return body
 
 
 __all__ = [
@@ -217,8 +217,8 @@ __all__ = [
     "Stage",
     "Talk",
     "echo",
+    "echoed",
     "listening",
     "raw",
     "staged",
-    "told",
 ]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SAID = "said"
+EVENTS_FILE = "said"
 """File to which all processes write, one line of JSON each."""
 
 HOLD = """\
@@ -129,20 +129,20 @@ class WorkerStatements:
     def of(cls, folder: Path) -> WorkerStatements:
         """Read the statements of a folder."""
         found = cls()
-        file = folder / SAID
+        file = folder / EVENTS_FILE
         for line in file.read_text().splitlines() if file.exists() else ():
             found._take(json.loads(line))
         return found
 
-    def _take(self, said: Mapping[str, Any]) -> None:
-        if "two" in said:
-            self.two.append(dict(said))
-        if (about := said.get("begun")) is not None:
+    def _take(self, statement: Mapping[str, Any]) -> None:
+        if "two" in statement:
+            self.two.append(dict(statement))
+        if (about := statement.get("begun")) is not None:
             self.begun[about["job"]].add(about["attempt"])
-        if (about := said.get("done")) is not None:
+        if (about := statement.get("done")) is not None:
             ends = self.done[about["job"], about["attempt"]]
-            ends[about["rank"]] = (said["digest"], said["code"])
-            self.done_at[about["job"], about["attempt"]][about["rank"]] = said["at"]
+            ends[about["rank"]] = (statement["digest"], statement["code"])
+            self.done_at[about["job"], about["attempt"]][about["rank"]] = statement["at"]
 
     def ends_of(self, job: str, workers: int) -> list[int]:
         """Return the attempts of a job in which all workers finished."""

@@ -86,7 +86,7 @@ class IdleSite:
         self.lease = await self.pool.benches.reserve(HUB, asked)
         self.hub.known_servers = (HubServer("susan", "", profile="large"),)
 
-    def say(self, working: bool | None = False, **more: bool) -> BenchIdleness:
+    def report(self, working: bool | None = False, **more: bool) -> BenchIdleness:
         """Report as the notebook server does, with None for unknown."""
         return self.pool.idle.report(
             SUSAN,
@@ -111,14 +111,14 @@ class IdleSite:
 
     async def pass_by(self, seen: Sighting, span_s: float) -> None:
         """Let the time of one observation pass with its reports, and let the service observe."""
-        self.tell(seen, span_s)
+        self.report_sighting(seen, span_s)
         await self.pool.idle.look()
 
-    def tell(self, seen: Sighting, span_s: float) -> None:
+    def report_sighting(self, seen: Sighting, span_s: float) -> None:
         """Report the observation as the sampler and the notebook server do."""
         self.executions += seen.executed
         self.measure(seen.activity, span_s)
-        self.say(seen.working)
+        self.report(seen.working)
 
     async def rest(self, minutes: float, every_s: float = 30.0) -> None:
         """Let this number of minutes pass without any use."""

@@ -86,14 +86,14 @@ def finished(trace: Trace, database: Database, job: str) -> FinishedJob:
         lost_s=trace.lost * held_s,
         gpu_memory_gib=trace.size_gib,
     )
-    told = measured(
+    measurement = measured(
         books,
         database.totals_of(job),
         database.series_of(job),
         database.workers_of(job),
         TICK_S,
     )
-    return FinishedJob(job[:8], trace.failed, trace.spec, told, POOL)
+    return FinishedJob(job[:8], trace.failed, trace.spec, measurement, POOL)
 
 
 def _samples(trace: Trace, gpu: str, phases: Phases, holder: Holder) -> Sequence[HeldSample]:

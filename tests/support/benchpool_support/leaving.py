@@ -28,11 +28,13 @@ def under_way(pool: Snapshot, plan: Plan) -> Snapshot:
     jobs = {job.id: job for job in pool.jobs}
     for command in plan.commands:
         job = jobs[command.job]
-        jobs[job.id] = _told(job, command) if isinstance(command, Preempt) else _given(job, command)
+        jobs[job.id] = (
+            _notified(job, command) if isinstance(command, Preempt) else _given(job, command)
+        )
     return replace(pool, jobs=tuple(jobs.values()))
 
 
-def _told(job: JobFacts, command: Preempt) -> JobFacts:
+def _notified(job: JobFacts, command: Preempt) -> JobFacts:
     left = tuple(worker for worker in job.held if worker not in command.workers)
     if left:
         return replace(job, held=left)

@@ -58,10 +58,10 @@ async def run(server: httpx.Client, kernel: str, code: str, *, until: str = "idl
     async with terminals.socket(server, where) as socket, asyncio.timeout(PATIENCE_S):
         await socket.write_message(json.dumps(request))
         while True:
-            told = json.loads(await socket.read_message() or "{}")
-            if told.get("parent_header", {}).get("msg_id") != message:
+            reply = json.loads(await socket.read_message() or "{}")
+            if reply.get("parent_header", {}).get("msg_id") != message:
                 continue
-            content = told["content"]
+            content = reply["content"]
             printed += str(content.get("text", ""))
-            if told["msg_type"] == "status" and content["execution_state"] == until:
+            if reply["msg_type"] == "status" and content["execution_state"] == until:
                 return printed

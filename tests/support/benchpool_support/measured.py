@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from benchpool_scheduler.telemetry import NOBODY, GpuSample, HeldSample, Holder
+from benchpool_scheduler.telemetry import NO_HOLDER, GpuSample, HeldSample, Holder
 
 JOB = Holder(job="j" * 26, attempt=1, worker=0, user="susan", project="vision")
 BENCH = Holder(bench="lease-1", server="", user="tom")
@@ -26,7 +26,7 @@ samples = st.builds(
     throttled=st.sampled_from([(), ("power",)]),
 )
 held_samples = st.lists(
-    st.builds(HeldSample, samples, st.sampled_from([NOBODY, JOB, BENCH])), max_size=8
+    st.builds(HeldSample, samples, st.sampled_from([NO_HOLDER, JOB, BENCH])), max_size=8
 )
 
 
@@ -35,7 +35,7 @@ def steady(
     begin: float,
     end: float,
     activity: float | None,
-    holder: Holder = NOBODY,
+    holder: Holder = NO_HOLDER,
     span_s: float = 10.0,
 ) -> list[HeldSample]:
     """Return samples without a gap between two times, at 100 W and with 8 of 80 GiB used."""
@@ -65,8 +65,8 @@ class ScriptedSampler:
         calls: Number of calls of ``sample``.
     """
 
-    def __init__(self, tell: Callable[[str, float], GpuSample | None]) -> None:
-        self._tell = tell
+    def __init__(self, sample_of: Callable[[str, float], GpuSample | None]) -> None:
+        self._sample_of = sample_of
         self.calls = 0
         self.closed = False
         self.problem: str | None = None
@@ -76,8 +76,8 @@ class ScriptedSampler:
     ) -> Sequence[GpuSample]:
         """Return the function's sample of each GPU."""
         self.calls += 1
-        told = [self._tell(gpu, now) for gpu in gpus]
-        return [it for it in told if it is not None]
+        samples = [self._sample_of(gpu, now) for gpu in gpus]
+        return [it for it in samples if it is not None]
 
     def close(self) -> None:
         """Record the call."""

@@ -29,7 +29,7 @@ class NotebookServer:
     root: Path
     page: httpx.Client
 
-    def stranger(self) -> httpx.Client:
+    def anonymous(self) -> httpx.Client:
         """Return a client that is not logged in."""
         return direct.Client(base_url=self.url, timeout=30)
 

@@ -121,8 +121,8 @@ def _slice(library: ScriptedLibrary, handle: Any, index: Any, device: Any) -> in
     return SUCCESS
 
 
-def _is_slice(library: ScriptedLibrary, handle: Any, told: Any) -> int:
-    told._obj.value = int(library.parent(library.gpu(handle)) is not None)
+def _is_slice(library: ScriptedLibrary, handle: Any, answer: Any) -> int:
+    answer._obj.value = int(library.parent(library.gpu(handle)) is not None)
     return SUCCESS
 
 

@@ -52,7 +52,7 @@ SLICED = ScriptedGpu(
 class Driver(Protocol):
     """Driver whose answers a test can change at any moment."""
 
-    def tell(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None: ...
+    def set_gpus(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None: ...
 
 
 class Scripted:
@@ -61,7 +61,7 @@ class Scripted:
     def __init__(self, library: ScriptedLibrary) -> None:
         self._library = library
 
-    def tell(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None:
+    def set_gpus(self, gpus: Sequence[ScriptedGpu], **facts: Any) -> None:
         self._library.gpus = list(gpus)
         self._library.missing = frozenset(facts.get("missing", ()))
         self._library.init_result = facts.get("init_result", 0)
@@ -69,18 +69,18 @@ class Scripted:
         self._library.slow_ms = dict(facts.get("slow_ms", {}))
 
 
-def told(sampler: NvmlSampler, now: float, *gpus: str) -> Mapping[str, GpuSample]:
+def sampled(sampler: NvmlSampler, now: float, *gpus: str) -> Mapping[str, GpuSample]:
     return {it.gpu: it for it in sampler.sample(gpus, now, {})}
 
 
 def second_look(driver: Driver, *gpus: ScriptedGpu, **facts: Any) -> Mapping[str, GpuSample]:
     """Sample GPUs twice and return the second sample; ``facts`` apply from the second sample on."""
     uuids = [part.uuid for gpu in gpus for part in (gpu.slices or [gpu]) if part is not None]
-    driver.tell(gpus)
+    driver.set_gpus(gpus)
     sampler = NvmlSampler()
-    assert told(sampler, 0.0, *uuids) == {}
+    assert sampled(sampler, 0.0, *uuids) == {}
     if facts:
-        driver.tell(gpus, **facts)
-    found = told(sampler, 10.0, *uuids)
+        driver.set_gpus(gpus, **facts)
+    found = sampled(sampler, 10.0, *uuids)
     sampler.close()
     return found

@@ -77,7 +77,7 @@ class Stand:
     """Runtime and its events.
 
     Attributes:
-        told: All events in order.
+        events: All events in order.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Stand:
         self.state = state
         self.others: list[Stand] = []
         self.nodes = nodes
-        self.told: list[WorkerEvent] = []
+        self.events: list[WorkerEvent] = []
         self.runtime = KubernetesRuntime(
             connection, settings, state=state, secret=SECRET, epoch=lambda: epoch
         )
@@ -262,19 +262,19 @@ class Stand:
 
     async def _all(self, workers: Sequence[WorkerId], kind: type[WorkerEvent]) -> list[WorkerEvent]:
         def found() -> list[WorkerEvent]:
-            return [e for e in self.told if isinstance(e, kind) and e.worker in workers]
+            return [e for e in self.events if isinstance(e, kind) and e.worker in workers]
 
         try:
             async with asyncio.timeout(PATIENCE_S), self._news:
                 await self._news.wait_for(lambda: len(found()) >= len(workers))
         except TimeoutError:
-            raise AssertionError(f"only {found()} of {workers}; told: {self.told}") from None
+            raise AssertionError(f"only {found()} of {workers}; events: {self.events}") from None
         return found()
 
     async def _listen(self) -> None:
         async for event in self.runtime.events():
             async with self._news:
-                self.told.append(event)
+                self.events.append(event)
                 self._news.notify_all()
 
 

@@ -20,7 +20,7 @@ from benchpool_support.waiting import until
 SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 INITDB = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *map(str, SERVERS)]))
 MISSING = "no PostgreSQL server on this machine: install Debian's postgresql"
-NOBODY = "nobody" if os.geteuid() == 0 else None
+SERVER_ACCOUNT = "nobody" if os.geteuid() == 0 else None
 """Account of the server, because PostgreSQL does not run as root."""
 
 
@@ -42,18 +42,21 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
     port = free_port()
     password = folder / "password"
     password.write_text("of-the-tests")
-    if NOBODY is not None:
-        shutil.chown(folder, NOBODY)
-        shutil.chown(password, NOBODY)
+    if SERVER_ACCOUNT is not None:
+        shutil.chown(folder, SERVER_ACCOUNT)
+        shutil.chown(password, SERVER_ACCOUNT)
     data = str(folder / "data")
     access = ["--auth=scram-sha-256", "--username=hub", f"--pwfile={password}"]
     made = subprocess.run(
-        [INITDB, "--no-sync", "-D", data, *access], user=NOBODY, capture_output=True, cwd="/"
+        [INITDB, "--no-sync", "-D", data, *access],
+        user=SERVER_ACCOUNT,
+        capture_output=True,
+        cwd="/",
     )
     assert made.returncode == 0, made.stderr
     server = [str(Path(INITDB).with_name("postgres")), "-D", data, "-h", "127.0.0.1"]
     argv = [*server, "-p", str(port), "-k", "", "-F"]
-    with process(argv, log, user=NOBODY, cwd="/") as running:
+    with process(argv, log, user=SERVER_ACCOUNT, cwd="/") as running:
         yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
         running.send_signal(signal.SIGINT)  # "fast": it does not wait for connected clients
 

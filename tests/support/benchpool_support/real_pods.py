@@ -91,11 +91,11 @@ class RealStand(Stand):
         """Wait until a worker's log contains these words."""
         return await until_async(
             lambda: self.log(worker),
-            lambda: f"{words!r} is in the log; told: {self.told}",
+            lambda: f"{words!r} is in the log; events: {self.events}",
             holds=lambda log: words in log,
         )
 
-    async def until_said_in_its_pod(self, worker: WorkerId, words: str) -> None:
+    async def until_in_pod_log(self, worker: WorkerId, words: str) -> None:
         """Wait until a worker's log contains these words, according to the cluster."""
         pods = await self.pods(worker.job)
         name = pods[worker.worker]["metadata"]["name"]

@@ -19,7 +19,7 @@ class NotebookJob:
     """Folders of a job as the pool creates them, and its runs."""
 
     root: Path
-    told: dict[str, object] = field(default_factory=dict)
+    metadata: dict[str, object] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     book: object = None
     """Content of the notebook file, instead of a notebook made from cells."""
@@ -40,8 +40,8 @@ class NotebookJob:
         for each in ("work", "output", "checkpoint"):
             (self.root / each).mkdir(exist_ok=True)
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
-        if self.told:
-            book.metadata["benchpool"] = dict(self.told)
+        if self.metadata:
+            book.metadata["benchpool"] = dict(self.metadata)
         nbformat.write(book, self.root / "object")
         if self.book is not None:
             (self.root / "object").write_text(json.dumps(self.book))

@@ -100,12 +100,12 @@ class ScriptedRuntime(SimulatedRuntime):
         self.launched[launch.worker] = launch
         if self.start_at_once:
             self.begin(launch.worker, max(STARTED, time.time()) if self.by_the_wall else STARTED)
-        await self._tell()
+        await self._notify()
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
         """Record the notice."""
         self.notices.append((worker, notice))
-        await self._tell()
+        await self._notify()
 
     async def forget(self, job: str) -> None:
         """Record the job."""
@@ -115,6 +115,6 @@ class ScriptedRuntime(SimulatedRuntime):
         """Record the jobs."""
         self.pruned.extend((job, part) for job in jobs)
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._news:
             self._news.notify_all()

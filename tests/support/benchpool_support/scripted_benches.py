@@ -47,7 +47,7 @@ class ScriptedBenches:
     """
 
     url: str = ""
-    says: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
     reports: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     refusals: int = 0
@@ -57,7 +57,7 @@ class ScriptedBenches:
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
         """Return status and body."""
-        said = {**QUIET, **self.says}
+        bench = {**QUIET, **self.facts}
         what = path.removeprefix(f"/api/v1/benches/{LEASE}/")
         self.asked.append(what)
         if self.away:
@@ -65,7 +65,7 @@ class ScriptedBenches:
         if not path.startswith("/api/v1/benches"):
             return 404, error("not-found", "Only benches are known here.")
         if path == "/api/v1/benches":
-            return 200, [] if self.ended else [said]
+            return 200, [] if self.ended else [bench]
         if self.ended:
             return 404, error("not-found", "There is no such bench.")
         if what == "activity":
@@ -74,15 +74,15 @@ class ScriptedBenches:
             if happens is not None:
                 happens()
         if what == "release":
-            self.says = {**self.says, "command": "release", "asked": True}
-            return 200, {**QUIET, **self.says}
+            self.facts = {**self.facts, "command": "release", "asked": True}
+            return 200, {**QUIET, **self.facts}
         if what == "released":
             self.refusals -= 1
             if self.refusals >= 0:
                 return 409, error("bench-held", "A process still holds the GPU.")
             self.ended = True
             return 204, None
-        return 200, said
+        return 200, bench
 
 
 def error(code: str, message: str) -> dict[str, Any]:
@@ -97,13 +97,13 @@ def scripted_benches() -> Iterator[ScriptedBenches]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, said = benches.answer(self.command, self.path, body)
-            told = b"" if said is None else json.dumps(said).encode()
+            status, answer = benches.answer(self.command, self.path, body)
+            content = b"" if answer is None else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(content)
 
         do_PUT = do_POST = do_GET
 

@@ -26,7 +26,7 @@ class ServedAgents:
     """Served endpoints for agents, and the events that they reported."""
 
     def __init__(self, state: Path, bundle: Bundle | None = None) -> None:
-        self.told: list[WorkerEvent] = []
+        self.events: list[WorkerEvent] = []
         self.folders = Folders(state)
         self.registry = AttemptRegistry()
         for attempt in (1, 2):
@@ -42,7 +42,7 @@ class ServedAgents:
 
     def _serve(self, port: int) -> None:
         self.agent_api = AgentApi(
-            self.folders, self.told.append, ended=self.registry.ended, log_bytes=1 << 20
+            self.folders, self.events.append, ended=self.registry.ended, log_bytes=1 << 20
         )
         agents = Agents(self.agent_api, TOKENS, self.bundle, 1 << 20)
         self._server = HTTPServer(

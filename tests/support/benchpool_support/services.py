@@ -45,7 +45,7 @@ class Programs:
     Attributes:
         all_answer: Whether all ports answer.
         asked: Each health check.
-        go_on: Event that ends the pauses between checks.
+        proceed: Event that ends the pauses between checks.
         hosts: Host of each check.
     """
 
@@ -53,7 +53,7 @@ class Programs:
         self.all_answer = True
         self.asked: list[tuple[int, str]] = []
         self.hosts: list[str] = []
-        self.go_on = asyncio.Event()
+        self.proceed = asyncio.Event()
 
     async def ask(self, place: ReplicaPlace) -> bool:
         """Return whether a replica answers."""
@@ -63,7 +63,7 @@ class Programs:
 
     async def pause(self, seconds: float) -> None:
         """Wait until the test allows the next check."""
-        await self.go_on.wait()
+        await self.proceed.wait()
         await asyncio.sleep(0)
 
 

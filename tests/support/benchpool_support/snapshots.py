@@ -34,15 +34,15 @@ def snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3) -> 
     projects = draw(_projects())
     parents = {project.parent for project in projects}
     leaves = [project.name for project in projects if project.name not in parents]
-    wishes = draw(st.lists(_jobs(leaves, elastic=elastic), max_size=10))
+    drafts = draw(st.lists(_jobs(leaves, elastic=elastic), max_size=10))
     snapshot = Snapshot(
         nodes=tuple(nodes),
         projects=tuple(projects),
         jobs=(),
         policy=Policy(min_runtime_s=draw(st.sampled_from([0.0, 0.0, 60.0]))),
     )
-    for number, wish in enumerate(wishes):
-        job = replace(wish, id=JobId(f"j{number}"))
+    for number, draft in enumerate(drafts):
+        job = replace(draft, id=JobId(f"j{number}"))
         if job.activity is not Activity.QUEUED:
             job = _seated(snapshot, job)
         snapshot = replace(snapshot, jobs=(*snapshot.jobs, job))
@@ -63,8 +63,8 @@ def busy_snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3
     snapshot = Snapshot(nodes=nodes, projects=tuple(projects), jobs=())
     running = draw(st.lists(_jobs(leaves, elastic=elastic), min_size=3, max_size=14))
     waiting = draw(st.lists(_jobs(leaves, elastic=elastic), min_size=1, max_size=5))
-    for number, wish in enumerate([*running, *waiting]):
-        job = replace(wish, id=JobId(f"j{number}"), activity=Activity.QUEUED)
+    for number, draft in enumerate([*running, *waiting]):
+        job = replace(draft, id=JobId(f"j{number}"), activity=Activity.QUEUED)
         if number < len(running):
             seated = replace(
                 job, activity=Activity.RUNNING, spec=job.spec.changed(preemptible=True)

@@ -30,7 +30,7 @@ from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, Clock, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, fixed_of
 from benchpool_scheduler.service.views.broadcast import Listener
-from benchpool_scheduler.service.views.job_views import TOLD
+from benchpool_scheduler.service.views.job_views import SPEC_FIELDS
 from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
 from benchpool_support.page_readers import CookieIdentity
@@ -78,7 +78,7 @@ def _actions(state: State) -> list[str]:
 
 
 def _asked(job: contract.Job) -> JobSpec:
-    return JobSpec(**{name: getattr(job, name) for name in TOLD})
+    return JobSpec(**{name: getattr(job, name) for name in SPEC_FIELDS})
 
 
 def _record(state: State, least: int | None = None) -> JobRecord:
@@ -332,11 +332,11 @@ class StagedPool(StagedCurves):
     def to(self, listener: Listener, caller: Caller, after: int | None = None) -> Iterator[None]:
         """Send the changes to a listener one by one."""
 
-        async def tell() -> None:
+        async def forward() -> None:
             async for event in self.follow(caller, after):
                 listener.take([event])
 
-        task = asyncio.create_task(tell())
+        task = asyncio.create_task(forward())
         try:
             yield
         finally:

@@ -45,6 +45,6 @@ async def left_open(server: httpx.Client, *lines: str, until: str) -> tuple[str,
         for line in lines:
             await terminal.write_message(json.dumps(["stdin", f"{line}\r"]))
         while until not in shown:
-            said = json.loads(await terminal.read_message() or "[]")
-            shown += said[1] if said[:1] == ["stdout"] else ""
+            message = json.loads(await terminal.read_message() or "[]")
+            shown += message[1] if message[:1] == ["stdout"] else ""
     return name, shown

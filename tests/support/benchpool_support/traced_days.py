@@ -170,7 +170,7 @@ class TracedDays:
         saved_s = (now - started) // SAVES_EVERY_S * SAVES_EVERY_S
         if saved_s > 0:
             self._saved_s[worker.job] = self._saved_s.get(worker.job, 0.0) + saved_s
-            self.runtime.say(
+            self.runtime.report(
                 WorkerProgress(worker, now, None, None, checkpoint_at=started + saved_s)
             )
 

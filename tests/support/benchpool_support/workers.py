@@ -178,7 +178,7 @@ async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:
         offset = chunk.next_offset
 
 
-async def log_says(runtime: Runtime, worker: WorkerId, text: bytes) -> bytes:
+async def until_logged(runtime: Runtime, worker: WorkerId, text: bytes) -> bytes:
     """Wait until the log contains ``text`` and return the log."""
     async with asyncio.timeout(PATIENCE_S):
         while True:

@@ -180,10 +180,10 @@ async def test_wait_reason_is_pod_annotation(admitting: Stand) -> None:
     team = team_of(admitting)
     await admitting.connection.create(DEPLOYMENTS, deployment(1), namespace=team)
     (first,) = await until_admitted(admitting, 1)
-    admitting.runtime.admits.say(first.job, "no GPU is free")
+    admitting.runtime.admits.write_reason(first.job, "no GPU is free")
 
-    async def said() -> bool:
+    async def annotated() -> bool:
         pod = await admitting.connection.get(kinds.PODS, first.pods[0], namespace=team)
         return bool(pod["metadata"].get("annotations", {}).get(names.REASON) == "no GPU is free")
 
-    await until_async(said)
+    await until_async(annotated)

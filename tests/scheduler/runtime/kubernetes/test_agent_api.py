@@ -35,7 +35,7 @@ async def test_request_without_worker_token_is_rejected(
     for token in ("none", "0" * 64, other):
         async with served.client(token=token) as client:
             assert set(await statuses_of_all(client)) == {401}
-    assert served.told == []
+    assert served.events == []
     assert list(served.folders.workers()) == []
 
 
@@ -75,7 +75,7 @@ async def test_token_of_ended_worker_is_rejected(
     kept = served.agent_api.carried(WORKER.job, "checkpoint", 0)
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
     assert kept.read_bytes() == b"newer"
-    assert served.told == []
+    assert served.events == []
     assert list(served.folders.workers()) == []
 
 
@@ -139,10 +139,10 @@ async def test_progress_is_reported_and_invalid_progress_rejected(served: Served
         assert (await client.post("progress", json=good)).status_code == 200
         for bad in ({"fraction": 2}, {"text": "x" * 501}, {"other": 1}, [1], {"runs": [["a"]]}):
             assert (await client.post("progress", json=bad)).status_code == 422
-    (told,) = served.told
-    assert isinstance(told, WorkerProgress)
-    assert (told.fraction, told.text, told.checkpoint_at) == (0.5, "half", 7.0)
-    assert told.runs == (("mlflow", "https://ml/"),)
+    (progress,) = served.events
+    assert isinstance(progress, WorkerProgress)
+    assert (progress.fraction, progress.text, progress.checkpoint_at) == (0.5, "half", 7.0)
+    assert progress.runs == (("mlflow", "https://ml/"),)
 
 
 async def test_job_reads_only_its_own_contents(served: ServedAgents) -> None:
@@ -198,9 +198,9 @@ async def test_metrics_are_reported_and_invalid_metrics_rejected(served: ServedA
             assert (await client.post("metrics", json=bad)).status_code == 422
         many = {"values": [["loss", 0.5, 7.0, 3]] * 501}
         assert (await client.post("metrics", json=many)).status_code == 422
-    (told,) = served.told
-    assert isinstance(told, WorkerMetrics)
-    assert [(it.value, it.step) for it in told.values] == [(0.5, 3), (None, None)]
+    (metrics,) = served.events
+    assert isinstance(metrics, WorkerMetrics)
+    assert [(it.value, it.step) for it in metrics.values] == [(0.5, 3), (None, None)]
 
 
 async def test_shell_input_and_output_are_delivered_once(
@@ -208,17 +208,17 @@ async def test_shell_input_and_output_are_delivered_once(
 ) -> None:
     async with served.client() as client:
         opening = asyncio.create_task(served.agent_api.shell(WORKER, 24, 80, "xterm"))
-        told = (await client.get("notice", params={"wait_s": 20, "shell": ""})).json()
-        assert told | {"shell": ""} == {
+        notice = (await client.get("notice", params={"wait_s": 20, "shell": ""})).json()
+        assert notice | {"shell": ""} == {
             "kind": "shell",
             "shell": "",
             "rows": 24,
             "columns": 80,
             "term": "xterm",
         }
-        known = {"wait_s": 0, "shell": told["shell"]}
+        known = {"wait_s": 0, "shell": notice["shell"]}
         assert (await client.get("notice", params=known)).status_code == 204
-        at = f"shells/{told['shell']}"
+        at = f"shells/{notice['shell']}"
         size = {"rows": 24, "columns": 80}
         asked = {"full": 0, "wait_s": 0, **size}
         nothing = {"data": "", "next": 0, **size, "hang_up": False}

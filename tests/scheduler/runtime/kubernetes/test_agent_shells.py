@@ -63,8 +63,8 @@ async def started(served: ServedAgents, tmp_path: Path) -> AsyncIterator[Started
     agents = []
 
     def start(launch: Launch) -> AgentProcess:
-        told = agent_config.agent_config(launch, settings_for("jobs", agent_url=served.url))
-        agent = AgentProcess(tmp_path / "pod", told, 0, TOKENS.of(WORKER))
+        config = agent_config.agent_config(launch, settings_for("jobs", agent_url=served.url))
+        agent = AgentProcess(tmp_path / "pod", config, 0, TOKENS.of(WORKER))
         agents.append(agent)
         agent.start()
         return agent
@@ -156,8 +156,8 @@ async def test_long_output_arrives_in_order(served: ServedAgents, agent: AgentPr
     await shell.channel.write(b"stty -echo; PS1=; echo be''gin; seq 100000; echo e''nd\n")
     await shell.until(b"begin")
     await shell.until(b"end\r\n")
-    said = shell.printed.partition(b"begin\r\n")[2].partition(b"end")[0].split()
-    assert said == [b"%d" % number for number in range(1, 100_001)]
+    numbers = shell.printed.partition(b"begin\r\n")[2].partition(b"end")[0].split()
+    assert numbers == [b"%d" % number for number in range(1, 100_001)]
 
 
 async def test_shell_with_blocked_input_can_be_closed(

@@ -32,8 +32,8 @@ async def test_single_worker_stops_while_rest_stay(stand: Stand) -> None:
     a, b, c = stand.nodes
     workers = await stand.run(launches([(a, (0,)), (b, (0,)), (c, (0,))]))
     await stand.runtime.stop(workers[1], pause(1.0))
-    (told,) = await stand.ended(workers[1])
-    assert told.by is EndedBy.NOTICE
+    (end,) = await stand.ended(workers[1])
+    assert end.by is EndedBy.NOTICE
     await stand.until_on(workers[0].job, [a, c])
 
 
@@ -58,7 +58,7 @@ async def test_job_grows_after_lost_worker_was_never_created(
     (first,) = await stand.run(launches([(a, (0,))]))
     grown = launches([(a, (0,)), (b, (0,)), (c, (0,))], job=first.job)
     after = await stand.restarted([first, grown[1].worker])
-    (told,) = await after.ended(grown[1].worker)
-    assert told.by is EndedBy.LOST
+    (end,) = await after.ended(grown[1].worker)
+    assert end.by is EndedBy.LOST
     await after.run(grown[2:])
     await after.until_on(first.job, [a, c])

@@ -23,10 +23,10 @@ STEPS = 800
 async def test_mpirun_uses_all_workers_of_gang(real: RealStand, launchers_image: str) -> None:
     bundle = Bundle(over_mpi_py=(EXAMPLES / "over_mpi.py").read_text())
     real.bundle.add(bundle)
-    say = "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"
+    script = "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"
     gang = launches(
         PLACES,
-        argv=("python3", "over_mpi.py", "sh", "-c", say),
+        argv=("python3", "over_mpi.py", "sh", "-c", script),
         files=bundle.files,
         image=launchers_image,
     )

@@ -17,8 +17,8 @@ async def test_gang_runs_on_selected_nodes(stand: Stand) -> None:
     workers = await stand.run(gang)
     pods = await stand.pods(workers[0].job)
     assert [pod["spec"]["nodeName"] for pod in pods] == [c, a, b]
-    said = [pod["metadata"]["annotations"]["benchpool.io/slots"] for pod in pods]
-    assert said == [f"{c}/0,{c}/1", f"{a}/2,{a}/3", f"{b}/0,{b}/1"]
+    slots = [pod["metadata"]["annotations"]["benchpool.io/slots"] for pod in pods]
+    assert slots == [f"{c}/0,{c}/1", f"{a}/2,{a}/3", f"{b}/0,{b}/1"]
     assert not any(pod["spec"].get("schedulingGates") for pod in pods)
 
 

@@ -115,13 +115,13 @@ async def test_node_change_is_reported_and_heartbeat_ignored(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, *_ = stand.nodes
-    told = 0
+    changes = 0
 
     async def count() -> None:
-        nonlocal told
+        nonlocal changes
         while not _seen(stand, a).cordoned:
             await stand.runtime.machines_changed()
-            told += 1
+            changes += 1
 
     await stand.devices()
     counting = asyncio.create_task(count())
@@ -132,7 +132,7 @@ async def test_node_change_is_reported_and_heartbeat_ignored(
         await stand.connection.get(kinds.NODES, a)
     plane.access.patch(path, {"spec": {"unschedulable": True}})
     await asyncio.wait_for(counting, 120)
-    assert told < 15  # changes by other pods on the nodes
+    assert changes < 15  # changes by other pods on the nodes
     assert {device.note for device in (await stand.devices())[:4]} == {f"{a} is cordoned"}
 
 
@@ -150,14 +150,14 @@ async def test_short_capacity_dip_is_ignored(stand: Stand, plane: ControlPlane) 
     gone = {"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}
     before = await stand.until_devices("u" * 12)
     plane.access.patch(status, gone)
-    await until_async(lambda: _heard(stand, a))
+    await until_async(lambda: _has_no_gpus(stand, a))
     assert await stand.devices() == before
     back = {"status": {"allocatable": {"nvidia.com/gpu": "4"}, "capacity": {"nvidia.com/gpu": "4"}}}
     plane.access.patch(status, back)
     assert await stand.devices() == before
 
 
-async def _heard(stand: Stand, name: str) -> bool:
+async def _has_no_gpus(stand: Stand, name: str) -> bool:
     return not _seen(stand, name).allocatable["nvidia.com/gpu"]
 
 

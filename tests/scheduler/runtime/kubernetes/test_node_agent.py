@@ -34,7 +34,7 @@ from benchpool_scheduler.app.cluster_sampling import pods_of
 from benchpool_scheduler.contract.kubernetes import NODE_AGENT_AUDIENCE
 from benchpool_scheduler.contract.node_report import NodeReport, NodeReportTaken
 from benchpool_scheduler.kube import PodTokens, connect
-from benchpool_scheduler.telemetry import NOBODY, GpuSample, WorkerSample
+from benchpool_scheduler.telemetry import NO_HOLDER, GpuSample, WorkerSample
 from benchpool_scheduler.telemetry.node_reports import NodeReports
 from benchpool_scheduler.telemetry.sampler import HeldProcesses
 from benchpool_support import fake_driver
@@ -65,7 +65,7 @@ def driver(tmp_path: Path) -> fake_driver.FakeDriver:
     for folder in (found.folder, *found.folder.parents):
         if folder.is_relative_to(tmp_path.parents[1]) and folder.owner() == "root":
             folder.chmod(folder.stat().st_mode | 0o055)
-    found.tell(gpus(70))
+    found.set_gpus(gpus(70))
     return found
 
 
@@ -177,23 +177,23 @@ async def test_node_agent_reports_gpu_use_by_worker(
     await real.runtime.start(launch)
 
     worker, slots = launch.worker, [f"{NODE}/{number}" for number in range(4)]
-    held = [HeldProcesses(worker, NOBODY, launch.gpus, 0.5)]
-    told: dict[str, GpuSample] = {}
+    held = [HeldProcesses(worker, NO_HOLDER, launch.gpus, 0.5)]
+    samples: dict[str, GpuSample] = {}
     used: list[WorkerSample] = []
 
     async def look(percent: int) -> bool:
         now = asyncio.get_running_loop().time()
-        told.update({it.gpu: it for it in scheduler.reports.sample(slots, now, {})})
+        samples.update({it.gpu: it for it in scheduler.reports.sample(slots, now, {})})
         used.extend(scheduler.reports.sample_workers(held, now))
-        mine = told.get(launch.gpus[0])
+        mine = samples.get(launch.gpus[0])
         return mine is not None and mine.of == worker and mine.activity == percent / 100
 
     await until_async(lambda: look(70))
-    assert set(told) == set(slots)  # every GPU of the node, including free GPUs
-    assert [it.of for slot, it in told.items() if slot != launch.gpus[0]] == [None] * 3
-    assert {it.memory_used_gib for it in told.values()} == {1.0}
+    assert set(samples) == set(slots)  # every GPU of the node, including free GPUs
+    assert [it.of for slot, it in samples.items() if slot != launch.gpus[0]] == [None] * 3
+    assert {it.memory_used_gib for it in samples.values()} == {1.0}
 
-    driver.tell(gpus(10))  # the driver reports new values while the agent runs
+    driver.set_gpus(gpus(10))  # the driver reports new values while the agent runs
     await until_async(lambda: look(10))
     await until_async(lambda: enough(used, look(10)))
     busy = sum(it.cpu_s for it in used) / sum(it.span_s for it in used)

@@ -81,7 +81,7 @@ async def test_runtime_reads_notebook_image_from_kubelet(stand: Stand, plane: Co
         "jupyter-susan-40lab", lambda pod: pod["status"].get("phase") == "Running"
     )
     assert stand.runtime.pinned("susan@lab", "lab/nb:1").image == "lab/nb:1"
-    said = [
+    statuses = [
         {"name": name, "image": image, "imageID": id_, "ready": True, "restartCount": 0}
         for name, image, id_ in (
             ("sidecar", "other", f"docker.io/library/other@sha256:{B}"),
@@ -90,7 +90,7 @@ async def test_runtime_reads_notebook_image_from_kubelet(stand: Stand, plane: Co
     ]
     plane.access.patch(
         f"/api/v1/namespaces/{space}/pods/jupyter-susan-40lab/status",
-        {"status": {"containerStatuses": said}},
+        {"status": {"containerStatuses": statuses}},
     )
 
     async def pinned() -> bool:

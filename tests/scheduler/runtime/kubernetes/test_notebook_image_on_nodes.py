@@ -89,8 +89,8 @@ async def test_job_runs_digest_reported_by_kubelet(
         image=real.runtime.pinned("susan", image).image,
     )
     (worker,) = await real.run([launch])
-    (told,) = await real.ended(worker)
-    assert told.exit_code == 0
+    (end,) = await real.ended(worker)
+    assert end.exit_code == 0
     assert "in the same image" in await real.log(worker)
     (pod,) = await real.pods(worker.job)
     worker_container = next(c for c in pod["spec"]["containers"] if c["name"] == "worker")

@@ -43,7 +43,7 @@ async def until_bound(real: RealStand, worker: WorkerId) -> str:
         pods = await real.pods(worker.job)
         found[:] = [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")]
         return bool(found) or any(
-            isinstance(event, WorkerEnded) and event.worker == worker for event in real.told
+            isinstance(event, WorkerEnded) and event.worker == worker for event in real.events
         )
 
     await until_async(look)
@@ -86,22 +86,22 @@ async def test_pod_deleted_during_start_fails_no_job(real: RealStand) -> None:
     print(f"seed {SEED}")
     chances = [random.Random(f"{SEED}/{number}") for number in range(COUNT)]
     numbers = iter(range(COUNT))
-    told: list[tuple[str, WorkerEnded]] = []
+    ends: list[tuple[str, WorkerEnded]] = []
 
     async def some(place: tuple[str, tuple[int, ...]]) -> None:
         for number in numbers:
-            told.append(await one(real, place, chances[number]))
+            ends.append(await one(real, place, chances[number]))
 
     async with asyncio.TaskGroup() as group:
         for lane in LANES:
             group.create_task(some(lane))
-    print(Counter((how, str(ended.by)) for how, ended in told))
-    began = {event.worker for event in real.told if not isinstance(event, WorkerEnded)}
-    print(f"{len(told)} taken, {len(told) - len(_of(told) & began)} of them before they had begun")
-    failed = [one for one in told if one[1].by not in (EndedBy.LOST, EndedBy.NOT_TAKEN)]
+    print(Counter((how, str(ended.by)) for how, ended in ends))
+    began = {event.worker for event in real.events if not isinstance(event, WorkerEnded)}
+    print(f"{len(ends)} taken, {len(ends) - len(_of(ends) & began)} of them before they had begun")
+    failed = [one for one in ends if one[1].by not in (EndedBy.LOST, EndedBy.NOT_TAKEN)]
     assert failed == []
-    assert len(told) == COUNT
+    assert len(ends) == COUNT
 
 
-def _of(told: list[tuple[str, WorkerEnded]]) -> set[WorkerId]:
-    return {ended.worker for _, ended in told}
+def _of(ends: list[tuple[str, WorkerEnded]]) -> set[WorkerId]:
+    return {ended.worker for _, ended in ends}

@@ -53,8 +53,8 @@ async def test_shell_in_pod_follows_terminal_and_ends_with_worker(
     await other.until(CAUGHT)
     await real.runtime.stop(worker, pause(5.0))
     assert await other.end() is None
-    (told,) = await real.ended(worker)
-    assert told.by is EndedBy.NOTICE
+    (end,) = await real.ended(worker)
+    assert end.by is EndedBy.NOTICE
     with pytest.raises(ProcessLookupError):
         await real.runtime.shell(worker, 30, 100, "xterm")
 

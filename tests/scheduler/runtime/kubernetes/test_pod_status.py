@@ -98,7 +98,7 @@ NO_PYTHON = {
         "message": 'exec: "python3": executable file not found in $PATH',
     }
 }
-SAID_LOST = {
+REPORTED_LOST = {
     "terminated": {
         "exitCode": 1,
         "message": '{"by": "lost", "text": "its pod was deleted before it started"}',
@@ -138,7 +138,7 @@ def starting(agent: Any, worker: Any = COMES, phase: str = "Failed", **more: Any
         (starting(COPIED, UNKNOWN), False, EndedBy.LOST),
         (starting(COPIED, NO_PYTHON, leaving=True), False, EndedBy.LOST),
         (starting(COPIED, NO_SPACE), False, EndedBy.NOT_TAKEN),
-        (starting(COPIED, SAID_LOST, leaving=True), False, EndedBy.LOST),
+        (starting(COPIED, REPORTED_LOST, leaving=True), False, EndedBy.LOST),
         # A failure of a pod that was not removed is attributed to the job.
         (starting(COPIED, NO_PYTHON), False, EndedBy.COULD_NOT_START),
         (starting(COPIED, KILLED), False, EndedBy.ITSELF),
@@ -245,8 +245,8 @@ def test_evicted_pod_without_message_is_lost() -> None:
 
 
 def test_failure_cause_from_agent_is_reported() -> None:
-    said = '{"exit_code": 1, "by": "itself", "cause": "gpu-error", "traceback": "5ec1"}'
-    state = {"terminated": {"exitCode": 1, "reason": "Error", "message": said}}
+    message = '{"exit_code": 1, "by": "itself", "cause": "gpu-error", "traceback": "5ec1"}'
+    state = {"terminated": {"exitCode": 1, "reason": "Error", "message": message}}
     status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
     end = end_of(pod(status), gone=False, asked=False, given_back=None)
     assert end is not None

@@ -88,8 +88,8 @@ async def test_worker_runs_bundle_and_log_outlives_pod(real: RealStand) -> None:
         [("node-1", (0, 1))], argv=("python3", "train.py", "3"), files=bundle.files
     )
     (worker,) = await real.run([launch])
-    (told,) = await real.ended(worker)
-    assert (told.exit_code, told.by) == (3, EndedBy.ITSELF)
+    (end,) = await real.ended(worker)
+    assert (end.exit_code, end.by) == (3, EndedBy.ITSELF)
     log = await real.log(worker)
     assert "hello from helper in /benchpool/worker/files" in log
     assert "BENCHPOOL_USER = susan" in log
@@ -118,9 +118,9 @@ async def test_failure_in_pod_names_exception_and_location(real: RealStand) -> N
     real.bundle.add(bundle)
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
     (worker,) = await real.run([launch])
-    (told,) = await real.ended(worker)
-    assert (told.exit_code, told.by) == (1, EndedBy.ITSELF)
-    assert told.text == "it failed with KeyError: 'loss' (train.py, line 4)"
+    (end,) = await real.ended(worker)
+    assert (end.exit_code, end.by) == (1, EndedBy.ITSELF)
+    assert end.text == "it failed with KeyError: 'loss' (train.py, line 4)"
 
 
 async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
@@ -128,8 +128,8 @@ async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
     real.bundle.add(bundle)
     (launch,) = launches([("node-2", (0,))], argv=("python3", "train.py", "0"), files=bundle.files)
     (worker,) = await real.run([launch])
-    (told,) = await real.ended(worker)
-    assert told.exit_code == 0
+    (end,) = await real.ended(worker)
+    assert end.exit_code == 0
     packed = real.runtime.agent_api.carried(worker.job, "results", 0)
     with tarfile.open(packed) as tar:
         assert sorted(tar.getnames()) == ["made.txt", "result.txt"]
@@ -143,10 +143,10 @@ async def test_paused_worker_resumes_on_another_node(real: RealStand) -> None:
     (worker,) = await real.run([first])
     await real.until_logged(worker, "begins at 0")
     await real.runtime.stop(worker, pause(10.0))
-    (told,) = await real.ended(worker)
-    assert (told.by, told.exit_code) == (EndedBy.NOTICE, 9)
+    (end,) = await real.ended(worker)
+    assert (end.by, end.exit_code) == (EndedBy.NOTICE, 9)
     assert "told joe's job needs the room" in await real.log(worker)
-    assert any(isinstance(e, WorkerProgress) and e.fraction == 0.5 for e in real.told)
+    assert any(isinstance(e, WorkerProgress) and e.fraction == 0.5 for e in real.events)
     (second,) = launches(
         [("node-2", (3,))],
         job=worker.job,
@@ -183,10 +183,10 @@ async def test_worker_runs_while_scheduler_is_down(real: RealStand) -> None:
     (worker,) = await real.run([launch])
     await real.until_logged(worker, "2\n")
     await real.hush()
-    await real.until_said_in_its_pod(worker, "25\n")
+    await real.until_in_pod_log(worker, "25\n")
     real.serve()
-    (told,) = await real.ended(worker)
-    assert told.exit_code == 0
+    (end,) = await real.ended(worker)
+    assert end.exit_code == 0
     assert (await real.log(worker)).split() == [str(number) for number in range(40)]
 
 
@@ -226,8 +226,8 @@ async def test_drained_pod_saves_and_is_lost(real: RealStand) -> None:
     await real.connection.delete(
         kinds.PODS, pod["metadata"]["name"], namespace=real.settings.namespace
     )
-    (told,) = await real.ended(worker)
-    assert told.by is EndedBy.LOST
+    (end,) = await real.ended(worker)
+    assert end.by is EndedBy.LOST
     assert real.runtime.agent_api.carried(worker.job, "checkpoint", 0).exists()
 
 
@@ -236,9 +236,9 @@ async def test_unpullable_image_is_rejected_with_its_name(
 ) -> None:
     (launch,) = launches([("node-1", (0,))], image="benchpool.invalid/nothing:1")
     await real.start([launch])
-    (told,) = await real.ended(launch.worker)
-    assert told.by in (EndedBy.NOT_TAKEN, EndedBy.COULD_NOT_START)
-    assert "benchpool.invalid/nothing:1" in str(told.text)
+    (end,) = await real.ended(launch.worker)
+    assert end.by in (EndedBy.NOT_TAKEN, EndedBy.COULD_NOT_START)
+    assert "benchpool.invalid/nothing:1" in str(end.text)
 
 
 async def test_unpullable_agent_image_is_attributed_to_node(
@@ -251,9 +251,9 @@ async def test_unpullable_agent_image_is_attributed_to_node(
     real.others.append(without)
     (launch,) = launches([("node-1", (0,))])
     await without.start([launch])
-    (told,) = await without.ended(launch.worker)
-    assert told.by is EndedBy.NOT_TAKEN
-    assert str(told.text).startswith(
+    (end,) = await without.ended(launch.worker)
+    assert end.by is EndedBy.NOT_TAKEN
+    assert str(end.text).startswith(
         "node-1 cannot pull the agent's image benchpool.invalid/agent:1 ("
     )
 
@@ -262,9 +262,9 @@ async def test_missing_file_is_reported_before_start(real: RealStand) -> None:
     lacking = Bundle(train_py="print('never')")
     (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=lacking.files)
     await real.start([launch])
-    (told,) = await real.ended(launch.worker)
-    assert told.by is EndedBy.COULD_NOT_START
-    assert "missing on the server" in str(told.text)
+    (end,) = await real.ended(launch.worker)
+    assert end.by is EndedBy.COULD_NOT_START
+    assert "missing on the server" in str(end.text)
 
 
 async def test_time_limit_ends_worker(real: RealStand) -> None:
@@ -272,8 +272,8 @@ async def test_time_limit_ends_worker(real: RealStand) -> None:
         [("node-1", (0,))], argv=("python3", "-c", "import time; time.sleep(99)"), time_limit_s=1.0
     )
     (worker,) = await real.run([launch])
-    (told,) = await real.ended(worker)
-    assert told.by is EndedBy.TIME_LIMIT
+    (end,) = await real.ended(worker)
+    assert end.by is EndedBy.TIME_LIMIT
     assert not real.runtime.agent_api.carried(worker.job, "results", 0).exists()
 
 
@@ -287,8 +287,8 @@ async def test_restarted_scheduler_gets_complete_log_and_end(real: RealStand) ->
     after = await real.restarted([worker])
     after.serve()
     await after.started(worker)
-    (told,) = await after.ended(worker)
-    assert told.exit_code == 0
+    (end,) = await after.ended(worker)
+    assert end.exit_code == 0
     assert (await after.log(worker)).split() == [str(number) for number in range(40)]
     await after.hush()
 
@@ -329,11 +329,11 @@ async def test_pod_rejected_by_kubelet_is_not_taken(
                 "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
             }
             real_space.create(f"pods/{name}/binding", binding)
-            (told,) = await real.ended(refused.worker)
+            (end,) = await real.ended(refused.worker)
         finally:
             cluster.processes.thaw("kube-scheduler")
-    assert (told.by, told.exit_code) == (EndedBy.NOT_TAKEN, None)
-    assert str(told.text).startswith("node-1 rejected it (UnexpectedAdmissionError): ")
+    assert (end.by, end.exit_code) == (EndedBy.NOT_TAKEN, None)
+    assert str(end.text).startswith("node-1 rejected it (UnexpectedAdmissionError): ")
     (other,) = launches([("node-1", (0,))], argv=("true",))
     (done,) = await real.ended(*await real.run([other]))
     assert done.exit_code == 0

@@ -39,8 +39,8 @@ async def test_end_during_downtime_is_reported(stand: Stand) -> None:
         namespace=stand.settings.namespace,
     )
     after = await stand.restarted([worker])
-    (told,) = await after.ended(worker)
-    assert told.exit_code == 7
+    (ended,) = await after.ended(worker)
+    assert ended.exit_code == 7
 
 
 async def test_success_of_pod_deleted_during_downtime_is_reported(
@@ -62,9 +62,11 @@ async def test_success_of_pod_deleted_during_downtime_is_reported(
     await stand.connection.delete(kinds.PODS, pod["metadata"]["name"], namespace=space)
     await stand.until_pods(first.job, 1)
     after = await stand.restarted([first, second])
-    (told,) = await after.ended(first)
-    assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
-    assert [event for event in after.told if event.worker == second] == await after.started(second)
+    (ended,) = await after.ended(first)
+    assert (ended.exit_code, ended.by) == (0, EndedBy.ITSELF)
+    assert [event for event in after.events if event.worker == second] == await after.started(
+        second
+    )
 
 
 async def test_success_of_pod_deleted_while_opening_is_reported(
@@ -92,22 +94,22 @@ async def test_success_of_pod_deleted_while_opening_is_reported(
 
     stand.connection.list = late  # type: ignore[method-assign]
     after = await stand.restarted([worker])
-    (told,) = await after.ended(worker)
-    assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
+    (ended,) = await after.ended(worker)
+    assert (ended.exit_code, ended.by) == (0, EndedBy.ITSELF)
 
 
 async def test_worker_without_pod_is_lost(stand: Stand) -> None:
-    nobody = WorkerId("x" * 26, 1, 0)
-    after = await stand.restarted([nobody])
-    (told,) = await after.ended(nobody)
-    assert told.by is EndedBy.LOST
+    missing = WorkerId("x" * 26, 1, 0)
+    after = await stand.restarted([missing])
+    (ended,) = await after.ended(missing)
+    assert ended.by is EndedBy.LOST
 
 
 async def test_unexpected_pods_are_deleted(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     after = await stand.restarted([])
     await after.until_pods(worker.job, 0)
-    assert after.told == []
+    assert after.events == []
 
 
 async def test_job_created_late_by_stopped_leader_is_deleted(stand: Stand) -> None:
@@ -127,7 +129,7 @@ async def test_job_created_late_by_stopped_leader_is_deleted(stand: Stand) -> No
         ).items
 
     await until_async(gone)
-    assert after.told == []
+    assert after.events == []
 
 
 async def test_gang_with_closed_gates_is_opened(stand: Stand) -> None:
@@ -151,8 +153,8 @@ async def test_partially_created_attempt_is_lost_without_running(stand: Stand) -
     await stand.until_pods(job, 1)
     await stand.connection.delete(kinds.SECRETS, f"bp-{job}-1", namespace=stand.settings.namespace)
     after = await stand.restarted([launch.worker])
-    (told,) = await after.ended(launch.worker)
-    assert told.by is EndedBy.LOST
+    (ended,) = await after.ended(launch.worker)
+    assert ended.by is EndedBy.LOST
 
 
 async def half_made(stand: Stand, pods: int = 1) -> Launch:
@@ -176,10 +178,10 @@ async def test_gates_stay_closed_until_creation_is_verified(
     stand.answer_late(kinds.SECRETS, 1.0)
     with Record(plane.access, stand.settings.namespace) as record:
         after = await stand.restarted([launch.worker])
-        (told,) = await after.ended(launch.worker)
+        (ended,) = await after.ended(launch.worker)
         begun = record.complete()
-    assert (told.by, begun) == (EndedBy.LOST, [])
-    assert after.told == [told]
+    assert (ended.by, begun) == (EndedBy.LOST, [])
+    assert after.events == [ended]
 
 
 async def test_partially_created_attempt_without_pods_is_lost(
@@ -190,13 +192,13 @@ async def test_partially_created_attempt_without_pods_is_lost(
         launch = await half_made(stand, pods=0)
         with Record(plane.access, stand.settings.namespace) as record:
             after = await stand.restarted([launch.worker])
-            (told,) = await after.ended(launch.worker)
+            (ended,) = await after.ended(launch.worker)
             plane.processes.thaw("kube-controller-manager")
             await after.until_pods(launch.worker.job, 0)
             begun = record.complete()
     finally:
         plane.processes.thaw("kube-controller-manager")
-    assert (told.by, begun) == (EndedBy.LOST, [])
+    assert (ended.by, begun) == (EndedBy.LOST, [])
 
 
 async def test_two_leaders_start_attempt_once(stand: Stand) -> None:

@@ -58,14 +58,14 @@ def test_agent_archive_includes_job_package(tmp_path: Path) -> None:
 
 
 def test_job_package_is_last_in_python_path(tmp_path: Path) -> None:
-    told = {
+    order = {
         **dict.fromkeys(("job", "url", "checkpoint"), "x"),
         **dict.fromkeys(("cwd", "home", "time_limit_s", "carries"), None),
         **dict.fromkeys(("files", "objects", "argv"), ()),
         **dict.fromkeys(("attempt", "grace_s", "log_bytes", "carry_bytes", "gpus", "port"), 1),
         **{"workers": 1, "processes": 1, "master": "127.0.0.1", "env": {"PYTHONPATH": "/mine"}},
     }
-    config = AgentConfig(json.dumps(told).encode(), 0, "token")
+    config = AgentConfig(json.dumps(order).encode(), 0, "token")
     found = environment.environment(config, {"PYTHONPATH": "/of/the/image"})
     assert found["PYTHONPATH"] == f"/mine:{paths.PACKAGE}"
     assert environment.environment(config, {"PATH": "/bin"})["PATH"] == "/bin"

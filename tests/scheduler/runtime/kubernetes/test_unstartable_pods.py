@@ -30,9 +30,9 @@ async def test_single_rejected_pod_does_not_block_node(stand: Stand, plane: Cont
     taint(plane, a, REPAIR)
     bad, good = launches([(a, (0,)), (b, (0,))])
     await stand.start([bad, good])
-    (told,) = await stand.ended(bad.worker)
-    assert told.by is EndedBy.NOT_TAKEN
-    assert f"{a} cannot run it: {a} has the taint repair=yes:NoSchedule" in str(told.text)
+    (end,) = await stand.ended(bad.worker)
+    assert end.by is EndedBy.NOT_TAKEN
+    assert f"{a} cannot run it: {a} has the taint repair=yes:NoSchedule" in str(end.text)
     await stand.runtime.stop(good.worker, pause(1.0))
     await stand.ended(good.worker)
     taint(plane, a)
@@ -48,7 +48,7 @@ async def test_node_rejecting_several_jobs_is_blocked_temporarily(
     jobs = [launches([(a, (gpu,))])[0] for gpu in range(SEVERAL)]
     await stand.start(jobs)
     ended = await stand.ended(*(launch.worker for launch in jobs))
-    assert {told.by for told in ended} == {EndedBy.NOT_TAKEN}
+    assert {end.by for end in ended} == {EndedBy.NOT_TAKEN}
     taint(plane, a)
     await until_async(lambda: _is_ready(stand, a))
     devices = await stand.until_devices("bbbb" + "uuuuuuuu")
@@ -71,10 +71,10 @@ async def test_exceeded_namespace_quota_is_reported(stand: Stand, plane: Control
     plane.access.wait(f"{space}/resourcequotas/none", lambda it: "hard" in it.get("status", {}))
     (launch,) = launches([(stand.nodes[0], (0,))])
     await stand.start([launch])
-    (told,) = await stand.ended(launch.worker)
-    assert told.by is EndedBy.NO_ROOM
+    (end,) = await stand.ended(launch.worker)
+    assert end.by is EndedBy.NO_ROOM
     space_name = stand.settings.namespace
-    assert told.text == (
+    assert end.text == (
         f"quota none of namespace {space_name} has no room: pods 0 of 0 used, 1 requested"
     )
     # The Job is deleted, so that freed quota does not create an orphaned pod behind the gate.
@@ -100,9 +100,9 @@ async def test_attempt_exceeding_object_quota_leaves_no_objects(
     a, b, _ = stand.nodes
     gang = launches([(a, (0,)), (b, (0,))])
     await stand.start(gang)
-    told = await stand.ended(*(launch.worker for launch in gang))
-    assert {end.by for end in told} == {EndedBy.NO_ROOM}
-    assert f"quota few of namespace {space} has no room: {kept} 0 of 0 used" in str(told[0].text)
+    ends = await stand.ended(*(launch.worker for launch in gang))
+    assert {end.by for end in ends} == {EndedBy.NO_ROOM}
+    assert f"quota few of namespace {space} has no room: {kept} 0 of 0 used" in str(ends[0].text)
     name = attempt_name(gang[0].worker.job, gang[0].worker.attempt)
 
     async def gone() -> bool:
@@ -118,9 +118,9 @@ async def test_limit_range_violation_waits_for_room(stand: Stand, plane: Control
     plane.access.create(f"/api/v1/namespaces/{space}/limitranges", limits | {"spec": small})
     (launch,) = launches([(stand.nodes[0], (0,))])
     await stand.start([launch])
-    (told,) = await stand.ended(launch.worker)
-    assert told.by is EndedBy.NO_ROOM
-    assert f"a limit range of namespace {space} does not allow it: maximum memory" in str(told.text)
+    (end,) = await stand.ended(launch.worker)
+    assert end.by is EndedBy.NO_ROOM
+    assert f"a limit range of namespace {space} does not allow it: maximum memory" in str(end.text)
 
 
 async def test_gang_stopped_before_pods_run_ends(stand: Stand) -> None:

@@ -71,11 +71,11 @@ def test_home_volume_is_mounted_and_holds_checkpoint() -> None:
     )
     spec = job_of(launch)["spec"]["template"]["spec"]
     assert {"name": "home", "persistentVolumeClaim": {"claimName": "home-susan"}} in spec["volumes"]
-    told = order_of(launch)
-    assert told.home == "/home/susan/work/out"
-    assert told.cwd == "/home/susan/work"
-    assert told.checkpoint.startswith("/home/susan/.benchpool/jobs/")
-    assert not told.carries
+    order = order_of(launch)
+    assert order.home == "/home/susan/work/out"
+    assert order.cwd == "/home/susan/work"
+    assert order.checkpoint.startswith("/home/susan/.benchpool/jobs/")
+    assert not order.carries
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
@@ -177,8 +177,8 @@ def test_manifest_has_no_scheduling_group_by_default() -> None:
     assert "schedulingGroup" not in job["template"]["spec"]
 
 
-@pytest.mark.parametrize(("workers", "said"), [(1, False), (2, True)])
-def test_gang_hints_set_scheduling_policy(workers: int, said: bool) -> None:
+@pytest.mark.parametrize(("workers", "has_policy"), [(1, False), (2, True)])
+def test_gang_hints_set_scheduling_policy(workers: int, has_policy: bool) -> None:
     launch, *_ = launches([(f"n{index}", (0,)) for index in range(workers)])
     places = [manifests.placement(node, launch.gpus) for node in launch.nodes]
     settings = settings_for("jobs", workload_hints=GangHints())
@@ -187,7 +187,7 @@ def test_gang_hints_set_scheduling_policy(workers: int, said: bool) -> None:
         "schedulingPolicy": {"gang": {"minCount": 2}},
         "disruptionMode": {"all": {}},
     }
-    assert job.get("scheduling") == (wanted if said else None)
+    assert job.get("scheduling") == (wanted if has_policy else None)
 
 
 def test_pod_in_pod_group_is_read_and_opened() -> None:

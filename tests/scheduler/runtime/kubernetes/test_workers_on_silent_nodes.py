@@ -29,18 +29,18 @@ async def test_worker_on_silent_node_is_lost_only_after_fencing(
             kinds.PODS, namespace=stand.settings.namespace, labels=f"{JOB}={first.job}"
         )
         await stand.until_devices("b" * 12)
-        assert not any(isinstance(event, WorkerEnded) for event in stand.told)
+        assert not any(isinstance(event, WorkerEnded) for event in stand.events)
         after = await stand.restarted([first, second])
         await after.started(first, second)
         path = f"{kwok_nodes.NODES}/{a}"
         taints = plane.access.get(path)["spec"]["taints"]
         fenced = [*taints, FENCED | {"effect": "NoExecute"}]
         plane.access.patch(path, {"spec": {"taints": fenced}})
-        (told,) = await after.ended(first)
-        assert told.by is EndedBy.LOST
-        ended = [event for event in after.told if isinstance(event, WorkerEnded)]
+        (end,) = await after.ended(first)
+        assert end.by is EndedBy.LOST
+        ended = [event for event in after.events if isinstance(event, WorkerEnded)]
         assert [event.worker for event in ended] == [first]
     finally:
         plane.processes.thaw("kwok")
-    (told,) = await after.ended(second)
-    assert told.by is EndedBy.LOST
+    (end,) = await after.ended(second)
+    assert end.by is EndedBy.LOST

@@ -39,8 +39,8 @@ def paused(record: JobRecord) -> JobRecord:
 SUBMISSION = msgspec.json.encode(JobSubmission(entry=CommandEntry(["true"])))
 
 
-async def _waits(said: list[str | None]) -> None:
-    await until_async(lambda: said and said[-1] is not None)
+async def _waits(reports: list[str | None]) -> None:
+    await until_async(lambda: reports and reports[-1] is not None)
 
 
 @pytest.mark.parametrize("how", ["killed", "frozen"])
@@ -54,8 +54,8 @@ async def test_pending_writes_finish_after_api_server_outage(
 ) -> None:
     monkeypatch.setattr("benchpool_scheduler.kube.wire.REQUEST_S", 2.0)
     monkeypatch.setattr(connection, "_patience", RetryPolicy(total_s=3.0))
-    said: list[str | None] = []
-    store = make_store(epoch=1, report=said.append)
+    reports: list[str | None] = []
+    store = make_store(epoch=1, report=reports.append)
     await store.open()
     news = store.written()
     records = [a_job(number) for number in range(20)]
@@ -67,7 +67,7 @@ async def test_pending_writes_finish_after_api_server_outage(
     else:
         processes.freeze("kube-apiserver")
     commit = asyncio.ensure_future(store.commit(*(SaveJob(paused(it)) for it in records)))
-    await _waits(said)
+    await _waits(reports)
     assert not commit.done()
     if how == "killed":
         control_plane.restart("kube-apiserver")  # dies with the thread that starts it
@@ -75,7 +75,7 @@ async def test_pending_writes_finish_after_api_server_outage(
         processes.thaw("kube-apiserver")
     async with asyncio.timeout(60):
         await commit
-    assert said[-1] is None
+    assert reports[-1] is None
 
     # The watch continues as well.
     patch: dict[str, Any] = {"spec": {"suspend": True}}

@@ -131,7 +131,7 @@ async def test_job_status_shows_reason_and_estimate(
     record = job()
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
-    store.tell({record.id: WaitReport(reason, T + 10, T + 20, None)})
+    store.publish({record.id: WaitReport(reason, T + 10, T + 20, None)})
     waits = await until_async(
         lambda: status_of(connection, namespace, record.id), holds=lambda it: "reason" in it
     )
@@ -164,22 +164,22 @@ async def test_unchanged_wait_reason_is_not_rewritten_after_restart(
     record = job()
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
-    store.tell({record.id: WaitReport(reason, T + 10, T + 20, None)})
+    store.publish({record.id: WaitReport(reason, T + 10, T + 20, None)})
     await store.close()
     again = make_store(epoch=4)
     await again.open()
     before = connection.writes
     other_numbers = Note(reason.code, "Vision has its share of 5 GPUs.", "Wait.", {"share": 5})
-    again.tell({record.id: WaitReport(other_numbers)})
+    again.publish({record.id: WaitReport(other_numbers)})
     await again.close()
     assert connection.writes == before
     assert (await status_of(connection, namespace, record.id))["epoch"] == 3
-    anew = make_store(epoch=5)
-    await anew.open()
-    anew.tell({record.id: WaitReport(Note("pool-full", "Full."))})
-    await anew.close()
-    said = await status_of(connection, namespace, record.id)
-    assert (said["reason"]["code"], said["epoch"]) == ("pool-full", 5)
+    restarted = make_store(epoch=5)
+    await restarted.open()
+    restarted.publish({record.id: WaitReport(Note("pool-full", "Full."))})
+    await restarted.close()
+    status = await status_of(connection, namespace, record.id)
+    assert (status["reason"]["code"], status["epoch"]) == ("pool-full", 5)
 
 
 async def test_worker_start_is_written_later_with_next_change(

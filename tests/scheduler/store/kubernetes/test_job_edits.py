@@ -49,11 +49,11 @@ class Desk:
         full = {"script": {"path": "train.py"}, "user": "susan", "gpus": 1, "cpus": 1} | spec
         body = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": {"name": "one"}}
         await self.connection.create(JOBS, {**body, "spec": full}, namespace=self.namespace)
-        told = await self.told()
-        assert isinstance(told, JobWritten)
-        return told
+        written = await self.next_event()
+        assert isinstance(written, JobWritten)
+        return written
 
-    async def told(self) -> Written:
+    async def next_event(self) -> Written:
         """Return the next event of the store."""
         async with asyncio.timeout(PATIENCE_S):
             return await anext(self.news)
@@ -80,11 +80,11 @@ async def desk(make_store: MakeStore, connection: Connection, namespace: str) ->
     return Desk(connection, namespace, store)
 
 
-def record_of(told: JobWritten) -> JobRecord:
-    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+def record_of(written: JobWritten) -> JobRecord:
+    submission = msgspec.json.decode(written.submission, type=JobSubmission)
     state = JobState.QUEUED
     return JobRecord(
-        told.id, "one", "vision", "susan", state, 1.0, 1.0, spec=JobSpec(gpus=submission.gpus)
+        written.id, "one", "vision", "susan", state, 1.0, 1.0, spec=JobSpec(gpus=submission.gpus)
     )
 
 
@@ -104,10 +104,10 @@ async def seen(desk: Desk, generation: int) -> None:
 
 
 async def test_edit_before_acceptance_is_reverted_with_reason(desk: Desk) -> None:
-    told = await desk.send()
+    written = await desk.send()
     await desk.edit(cpus=4, priority=7)
     await seen(desk, 2)
-    await desk.store.commit(AddJob(record_of(told), told.submission))
+    await desk.store.commit(AddJob(record_of(written), written.submission))
     job = await desk.until(accepted)
     assert (job["spec"]["cpus"], job["spec"]["priority"]) == (1, 7)
     assert refusal(job) == PUT_BACK
@@ -117,11 +117,11 @@ async def test_edit_before_acceptance_is_reverted_with_reason(desk: Desk) -> Non
 async def test_edit_between_acceptance_and_status_is_reverted(
     desk: Desk, make_store: MakeStore
 ) -> None:
-    told = await desk.send()
+    written = await desk.send()
     kept: list[tuple[CachedJob, WritePriority]] = []
     later = desk.store.writer.later
     desk.store.writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
-    await desk.store.commit(AddJob(record_of(told), told.submission))
+    await desk.store.commit(AddJob(record_of(written), written.submission))
     await desk.edit(cpus=4)
     await seen(desk, 2)
     assert not accepted(await desk.found())
@@ -135,11 +135,11 @@ async def test_edit_between_acceptance_and_status_is_reverted(
 
 
 async def test_unseen_edit_is_reverted(desk: Desk) -> None:
-    told = await desk.send()
+    written = await desk.send()
     desk.store.listening.cancel()  # stops the watch
-    record = record_of(told)
+    record = record_of(written)
     await desk.edit(cpus=4, suspend=False)
-    await desk.store.commit(AddJob(record, told.submission))
+    await desk.store.commit(AddJob(record, written.submission))
     note = Note("paused-by-user", "It was paused.")
     await desk.store.commit(SaveJob(replace(record, state=JobState.PAUSED, note=note)))
     job = await desk.found()
@@ -147,11 +147,11 @@ async def test_unseen_edit_is_reverted(desk: Desk) -> None:
 
 
 async def test_edit_during_refusal_is_evaluated_again(desk: Desk) -> None:
-    told = await desk.send(project="no-such")
+    written = await desk.send(project="no-such")
     await desk.edit(project="vision")
     await seen(desk, 2)
-    await desk.store.refuse(told.id, Note("no-such-project", "There is no project 'no-such'."))
-    second = await desk.told()
+    await desk.store.refuse(written.id, Note("no-such-project", "There is no project 'no-such'."))
+    second = await desk.next_event()
     assert isinstance(second, JobWritten)
     assert msgspec.json.decode(second.submission, type=JobSubmission).project == "vision"
     await desk.store.commit(AddJob(record_of(second), second.submission))
@@ -163,11 +163,11 @@ async def test_edit_during_refusal_is_evaluated_again(desk: Desk) -> None:
 
 
 async def test_job_deleted_before_acceptance_is_not_recreated(desk: Desk) -> None:
-    told = await desk.send()
+    written = await desk.send()
     await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
     await until_async(lambda: (desk.namespace, "one") not in desk.store.reflector.items)
-    await desk.store.commit(AddJob(record_of(told), told.submission))
-    assert await desk.told() == JobGone(told.id)
+    await desk.store.commit(AddJob(record_of(written), written.submission))
+    assert await desk.next_event() == JobGone(written.id)
     assert (await desk.connection.list(JOBS, namespace=desk.namespace)).items == ()
     with pytest.raises(KubeNotFound):
         await desk.found()
@@ -175,15 +175,15 @@ async def test_job_deleted_before_acceptance_is_not_recreated(desk: Desk) -> Non
 
 async def asked(desk: Desk, **spec: Any) -> JobRecord:
     """Send a job, accept it and return its record."""
-    told = await desk.send(**spec)
-    record = record_of(told)
+    written = await desk.send(**spec)
+    record = record_of(written)
     record = replace(
         record,
         spec=record.spec.changed(
             workers=spec.get("workers", 1), min_workers=spec.get("minWorkers", 1)
         ),
     )
-    await desk.store.commit(AddJob(record, told.submission))
+    await desk.store.commit(AddJob(record, written.submission))
     await desk.until(accepted)
     return record
 
@@ -201,9 +201,9 @@ async def test_change_by_api_is_written_to_object_spec(desk: Desk, make_store: M
     assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
     assert refusal(job) is None
     await desk.edit(suspend=True)
-    news = [await desk.told()]
+    news = [await desk.next_event()]
     while not isinstance(news[-1], SuspendWritten):  # its own writes may come back first
-        news.append(await desk.told())
+        news.append(await desk.next_event())
     assert set(news[:-1]) <= {
         FieldWritten(record.id, "workers", 3),
         FieldWritten(record.id, "priority", 80),
@@ -239,9 +239,9 @@ async def test_renamed_job_is_loaded_with_new_name(desk: Desk, make_store: MakeS
     job = await desk.found()
     assert (job["spec"]["name"], refusal(job)) == ("new", None)
     await desk.edit(name="newer")
-    news = [await desk.told()]
+    news = [await desk.next_event()]
     while news[-1] != FieldWritten(record.id, "name", "newer"):  # its own may come first
-        news.append(await desk.told())
+        news.append(await desk.next_event())
     assert set(news[:-1]) <= {FieldWritten(record.id, "name", "new")}
     (found,) = (await make_store().open()).jobs
     assert found.name == "newer"
@@ -260,7 +260,7 @@ async def test_newer_edit_of_object_is_not_overwritten(desk: Desk) -> None:
 async def test_pending_change_request_is_not_overwritten(desk: Desk) -> None:
     record = await asked(desk)
     await desk.edit(workers=3)
-    assert await desk.told() == FieldWritten(record.id, "workers", 3)  # reported, not applied
+    assert await desk.next_event() == FieldWritten(record.id, "workers", 3)  # reported, not applied
     changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     spec = (await desk.found())["spec"]
@@ -270,7 +270,7 @@ async def test_pending_change_request_is_not_overwritten(desk: Desk) -> None:
 async def test_rejected_change_request_is_reverted_with_reason(desk: Desk) -> None:
     record = await asked(desk, workers=2)
     await desk.edit(workers=3)
-    assert await desk.told() == FieldWritten(record.id, "workers", 3)
+    assert await desk.next_event() == FieldWritten(record.id, "workers", 3)
     desk.store.put_back(record.id, "workers", "It runs with all of its 2 workers or none.")
     job = await desk.until(lambda it: refusal(it) is not None)
     assert (job["spec"]["workers"], refusal(job)) == (
@@ -295,7 +295,7 @@ async def test_allowed_edit_is_reported_and_kept(desk: Desk) -> None:
     await desk.store.commit(AddJob(record, msgspec.json.encode(submission)))
     space = desk.namespace
     await desk.connection.patch(JOBS, record.id, {"spec": {"suspend": True}}, namespace=space)
-    assert await desk.told() == SuspendWritten(record.id, True)
+    assert await desk.next_event() == SuspendWritten(record.id, True)
     await desk.store.commit(SaveJob(replace(record, state=JobState.PAUSED)))
     job = await desk.connection.get(JOBS, record.id, namespace=space)
     assert refusal(job) is None

@@ -19,7 +19,7 @@ from benchpool_scheduler.kube.kinds import EVENTS
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob
-from benchpool_scheduler.store.kubernetes.job_events import MOST, WORDS, JobEvents, said_of
+from benchpool_scheduler.store.kubernetes.job_events import MOST, WORDS, JobEvents, message_of
 from benchpool_scheduler.store.records import (
     AddJob,
     AttemptRecord,
@@ -66,15 +66,15 @@ def test_every_job_state_has_event_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "said"),
+    ("stored", "message"),
     [
         (StoredJob(JOB), "In project vision."),
         (StoredJob(replace(JOB, state=JobState.RUNNING), (ATTEMPT,)), "Attempt 1 on node-a."),
         (StoredJob(replace(JOB, state=JobState.FAILED, note=FAILED)), FAILED.text),
     ],
 )
-def test_event_text_matches_job_status(stored: StoredJob, said: str) -> None:
-    assert said_of(stored) == said
+def test_event_text_matches_job_status(stored: StoredJob, message: str) -> None:
+    assert message_of(stored) == message
 
 
 async def test_event_queue_is_bounded_and_keeps_newest() -> None:

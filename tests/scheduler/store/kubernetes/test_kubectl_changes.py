@@ -63,16 +63,16 @@ async def following(news: AsyncIterator[Written]) -> Written:
         return await anext(news)
 
 
-def record_of(told: JobWritten) -> JobRecord:
-    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+def record_of(written: JobWritten) -> JobRecord:
+    submission = msgspec.json.decode(written.submission, type=JobSubmission)
     return JobRecord(
-        id=told.id,
+        id=written.id,
         name=submission.name or "",
         project=submission.project or "",
-        user=told.user,
-        state=JobState.PAUSED if told.suspended else JobState.QUEUED,
-        submitted=told.since,
-        queued_since=told.since,
+        user=written.user,
+        state=JobState.PAUSED if written.suspended else JobState.QUEUED,
+        submitted=written.since,
+        queued_since=written.since,
         spec=JobSpec(gpus=submission.gpus),
     )
 
@@ -85,26 +85,26 @@ async def test_applied_job_is_reported_accepted_and_loaded(
     assert isinstance(store, Inbound)
     assert (await store.open()).jobs == ()
     news = store.written()
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    assert told.id == id_of(early["metadata"]["uid"])
-    assert (told.user, told.suspended) == ("susan", False)
-    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    assert written.id == id_of(early["metadata"]["uid"])
+    assert (written.user, written.suspended) == ("susan", False)
+    submission = msgspec.json.decode(written.submission, type=JobSubmission)
     assert (submission.name, submission.gpus) == ("early", 2)
     assert submission.entry == ScriptEntry("train.py")
     late = await apply(connection, namespace, "late", suspend=True)
     second = await following(news)
     assert isinstance(second, JobWritten)
     assert (second.id, second.suspended) == (id_of(late["metadata"]["uid"]), True)
-    await store.commit(AddJob(record_of(told), told.submission))
+    await store.commit(AddJob(record_of(written), written.submission))
     await store.commit(AddJob(record_of(second), second.submission))
     await store.close()
 
     found = await connection.get(JOBS, "early", namespace=namespace)
-    assert (found["status"]["id"], found["status"]["state"]) == (told.id, "queued")
+    assert (found["status"]["id"], found["status"]["state"]) == (written.id, "queued")
     again = make_store()
     contents = await again.open()
-    assert [it.id for it in contents.jobs] == [told.id, second.id]
+    assert [it.id for it in contents.jobs] == [written.id, second.id]
     assert [it.state for it in contents.jobs] == [JobState.QUEUED, JobState.PAUSED]
 
 
@@ -115,12 +115,12 @@ async def test_interrupted_acceptance_is_requested_again(
     await store.open()
     store.writer.later = lambda cached, priority: None  # type: ignore[method-assign]  # dies before
     await apply(connection, namespace, "one")
-    told = await following(store.written())
-    assert isinstance(told, JobWritten)
-    await store.commit(AddJob(record_of(told), told.submission))
+    written = await following(store.written())
+    assert isinstance(written, JobWritten)
+    await store.commit(AddJob(record_of(written), written.submission))
     again = make_store()
     assert (await again.open()).jobs == ()
-    assert await following(again.written()) == told
+    assert await following(again.written()) == written
 
 
 async def test_suspend_is_reported_once_even_after_downtime(
@@ -130,20 +130,20 @@ async def test_suspend_is_reported_once_even_after_downtime(
     await store.open()
     news = store.written()
     await apply(connection, namespace, "one")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    record = record_of(told)
-    await store.commit(AddJob(record, told.submission))
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    record = record_of(written)
+    await store.commit(AddJob(record, written.submission))
     await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
-    assert await following(news) == SuspendWritten(told.id, True)
+    assert await following(news) == SuspendWritten(written.id, True)
     await store.commit(SaveJob(replace(record, state=JobState.PAUSED)))
     await store.close()
 
     await connection.patch(JOBS, "one", {"spec": {"suspend": False}}, namespace=namespace)
     again = make_store()
     await again.open()
-    heard = again.written()
-    assert await following(heard) == SuspendWritten(told.id, False)
+    later_news = again.written()
+    assert await following(later_news) == SuspendWritten(written.id, False)
     await again.close()
     third = make_store()
     await third.open()
@@ -159,11 +159,11 @@ async def test_deleted_job_is_reported(
     await store.open()
     news = store.written()
     await apply(connection, namespace, "one")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    await store.commit(AddJob(record_of(told), told.submission))
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    await store.commit(AddJob(record_of(written), written.submission))
     await connection.delete(JOBS, "one", namespace=namespace)
-    assert await following(news) == JobGone(told.id)
+    assert await following(news) == JobGone(written.id)
 
 
 async def test_refusal_stays_in_status_until_edit(
@@ -173,9 +173,9 @@ async def test_refusal_stays_in_status_until_edit(
     await store.open()
     news = store.written()
     await apply(connection, namespace, "one", project="no-such")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    await store.refuse(told.id, Note("no-such-project", "There is no project 'no-such'."))
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    await store.refuse(written.id, Note("no-such-project", "There is no project 'no-such'."))
     found = await connection.get(JOBS, "one", namespace=namespace)
     accepted = found["status"]["conditions"][0]
     assert (accepted["type"], accepted["status"]) == ("Accepted", "False")
@@ -185,11 +185,11 @@ async def test_refusal_stays_in_status_until_edit(
 
     again = make_store()
     await again.open()
-    heard = again.written()
+    later_news = again.written()
     await apply(connection, namespace, "one", project="vision")
-    second = await following(heard)
+    second = await following(later_news)
     assert isinstance(second, JobWritten)
-    assert second.id == told.id
+    assert second.id == written.id
     submission = msgspec.json.decode(second.submission, type=JobSubmission)
     assert submission.project == "vision"
     await again.commit(AddJob(record_of(second), second.submission))
@@ -215,8 +215,8 @@ async def test_job_without_user_is_rejected_by_store(
         namespace=namespace,
     )
     await apply(connection, namespace, "other")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
+    written = await following(news)
+    assert isinstance(written, JobWritten)
     found = await connection.get(JOBS, "nobody", namespace=namespace)
     assert found["status"]["reason"]["code"] == "no-user"
 
@@ -238,9 +238,9 @@ async def test_job_naming_foreign_variables_is_rejected(
         namespace=namespace,
     )
     await apply(connection, namespace, "other")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    assert told.user != "joe"
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    assert written.user != "joe"
     found = await connection.get(JOBS, "reads", namespace=namespace)
     assert "spec.environment is written by the scheduler" in found["status"]["reason"]["text"]
 
@@ -252,20 +252,20 @@ async def test_scale_is_reported_once_even_after_downtime(
     await store.open()
     news = store.written()
     await apply(connection, namespace, "one", workers=2, minWorkers=1)
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    record = replace(record_of(told), spec=JobSpec(workers=2))
-    await store.commit(AddJob(record, told.submission))
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    record = replace(record_of(written), spec=JobSpec(workers=2))
+    await store.commit(AddJob(record, written.submission))
     scale = {"spec": {"replicas": 4}}
     await connection.patch(JOBS, "one", scale, namespace=namespace, subresource="scale")
-    assert await following(news) == FieldWritten(told.id, "workers", 4)
+    assert await following(news) == FieldWritten(written.id, "workers", 4)
     await store.commit(SaveJob(replace(record, spec=record.spec.changed(workers=4))))
     await store.close()
 
     await connection.patch(JOBS, "one", {"spec": {"workers": 3}}, namespace=namespace)
     again = make_store()
     assert [it.spec.workers for it in (await again.open()).jobs] == [4]
-    assert await following(again.written()) == FieldWritten(told.id, "workers", 3)
+    assert await following(again.written()) == FieldWritten(written.id, "workers", 3)
 
 
 async def test_priority_is_reported_once_even_after_downtime(
@@ -275,22 +275,22 @@ async def test_priority_is_reported_once_even_after_downtime(
     await store.open()
     news = store.written()
     await apply(connection, namespace, "one")
-    told = await following(news)
-    assert isinstance(told, JobWritten)
-    record = record_of(told)
-    await store.commit(AddJob(record, told.submission))
+    written = await following(news)
+    assert isinstance(written, JobWritten)
+    record = record_of(written)
+    await store.commit(AddJob(record, written.submission))
     await connection.patch(JOBS, "one", {"spec": {"priority": 70}}, namespace=namespace)
-    assert await following(news) == FieldWritten(told.id, "priority", 70)
+    assert await following(news) == FieldWritten(written.id, "priority", 70)
     await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=70))))
     await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
-    assert await following(news) == SuspendWritten(told.id, suspend=True)
+    assert await following(news) == SuspendWritten(written.id, suspend=True)
     await store.close()
 
     await connection.patch(JOBS, "one", {"spec": {"priority": 80}}, namespace=namespace)
     again = make_store()
     (job,) = (await again.open()).jobs
     assert job.spec.priority == 70
-    assert await following(again.written()) == FieldWritten(told.id, "priority", 80)
+    assert await following(again.written()) == FieldWritten(written.id, "priority", 80)
 
 
 async def test_deleted_lease_object_is_reported_and_restored(

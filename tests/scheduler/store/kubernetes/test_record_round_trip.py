@@ -238,10 +238,10 @@ def submission_of(job: JobRecord) -> JobSubmission:
     )
 
 
-def read_back(image: StoredJob, told: WaitReport = WaitReport()) -> StoredJob:  # noqa: B008 (frozen)
+def read_back(image: StoredJob, wait: WaitReport = WaitReport()) -> StoredJob:  # noqa: B008 (frozen)
     job = image.job
     spec = as_spec(submission_of(job), job.user, job.name, job.project)
-    status = as_status(image, told, epoch=3, revision=7, generation=2)
+    status = as_status(image, wait, epoch=3, revision=7, generation=2)
     spec = msgspec.json.decode(msgspec.json.encode(spec), type=TrainingJobSpec)
     status = msgspec.json.decode(msgspec.json.encode(status), type=TrainingJobStatus)
     assert (status.epoch, status.revision, status.observed_generation) == (3, 7, 2)
@@ -261,8 +261,8 @@ def test_job_record_survives_round_trip(
 ) -> None:
     image = StoredJob(job, attempts, preemptions)
     assert read_back(image) == image
-    told = WaitReport(Note("pool-full", "Full."), 1.0, 2.0, 3.0, over_quota=True)
-    assert read_back(image, told) == image
+    wait = WaitReport(Note("pool-full", "Full."), 1.0, 2.0, 3.0, over_quota=True)
+    assert read_back(image, wait) == image
 
 
 def test_example_jobs_cover_every_record_field() -> None:
@@ -363,30 +363,30 @@ def test_worker_start_is_runtime_fact_unlike_worker_end() -> None:
 
 
 def test_conditions_follow_job_state_and_show_reason_once() -> None:
-    said = Note("pool-full", "All GPUs are in use.")
+    note = Note("pool-full", "All GPUs are in use.")
     waits = JobRecord(ID, "n", "p", "u", JobState.QUEUED, 1.0, 1.0)
     run = AttemptRecord(ID, 1, 2.0, (WorkerRecord(0, "n", ("g",)),))
     ran = msgspec.structs.replace(run, started=3.0, ended=6.0)
     starting = msgspec.structs.replace(waits, state=JobState.STARTING, attempt=1)
-    failed = msgspec.structs.replace(starting, state=JobState.FAILED, ended=6.0, note=said)
+    failed = msgspec.structs.replace(starting, state=JobState.FAILED, ended=6.0, note=note)
 
-    def found(image: StoredJob, told: WaitReport = WaitReport()) -> list[tuple[str, str, str]]:  # noqa: B008
-        return [(it.type, it.status, it.message) for it in as_status(image, told).conditions]
+    def found(image: StoredJob, wait: WaitReport = WaitReport()) -> list[tuple[str, str, str]]:  # noqa: B008
+        return [(it.type, it.status, it.message) for it in as_status(image, wait).conditions]
 
     accepted = ("Accepted", "True", "")
-    assert found(StoredJob(waits), WaitReport(said)) == [accepted, ("Admitted", "False", said.text)]
+    assert found(StoredJob(waits), WaitReport(note)) == [accepted, ("Admitted", "False", note.text)]
     assert found(StoredJob(starting, (run,))) == [
         accepted,
         ("Admitted", "True", ""),
         ("Running", "False", ""),
     ]
     again = msgspec.structs.replace(waits, attempt=1)
-    assert found(StoredJob(again, (ran,)), WaitReport(said))[1:] == [
-        ("Admitted", "False", said.text),
+    assert found(StoredJob(again, (ran,)), WaitReport(note))[1:] == [
+        ("Admitted", "False", note.text),
         ("Running", "False", ""),
     ]
     assert found(StoredJob(failed, (ran,)))[1:] == [
         ("Admitted", "False", ""),
         ("Running", "False", ""),
-        ("Complete", "True", said.text),
+        ("Complete", "True", note.text),
     ]

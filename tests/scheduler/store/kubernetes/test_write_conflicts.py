@@ -168,8 +168,8 @@ async def test_commit_waits_and_reports_api_server_outage(
     namespace: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said: list[str | None] = []
-    store = make_store(report=said.append)
+    reports: list[str | None] = []
+    store = make_store(report=reports.append)
     await store.open()
     record = job()
     await store.commit(add(record))
@@ -184,10 +184,10 @@ async def test_commit_waits_and_reports_api_server_outage(
     monkeypatch.setattr(connection, "request", closed)
     record, run = started(record, "node-a/0")
     commit = asyncio.ensure_future(store.commit(SaveJob(record), SaveAttempt(run)))
-    await until_async(lambda: said)
+    await until_async(lambda: reports)
     assert not commit.done()
-    assert said[0] is not None
-    assert "running jobs continue" in said[0]
+    assert reports[0] is not None
+    assert "running jobs continue" in reports[0]
     commit.cancel()  # the waiting caller is cancelled; the started write finishes
     with contextlib.suppress(asyncio.CancelledError):
         await commit
@@ -196,7 +196,7 @@ async def test_commit_waits_and_reports_api_server_outage(
         lambda: status_of(connection, namespace, record.id),
         holds=lambda it: it.get("attempt") == 1,
     )
-    await until_async(lambda: said[-1] is None)
+    await until_async(lambda: reports[-1] is None)
 
 
 async def test_deleted_object_does_not_block_writes(

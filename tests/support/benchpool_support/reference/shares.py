@@ -235,8 +235,8 @@ def _vessels(
     vessels: list[Vessel] = []
     for project, weight in zip(siblings, bent, strict=True):
         quota, limit = guaranteed[project.name][resource], bounds(project, "limit")[resource]
-        wish = asked[project.name][resource]
-        most = wish if limit is None else min(wish, limit)
+        demand = asked[project.name][resource]
+        most = demand if limit is None else min(demand, limit)
         unit = UNITS[resource]
         vessels.append(
             Vessel(
