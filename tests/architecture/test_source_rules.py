@@ -149,6 +149,20 @@ def test_tests_ignore_proxies_of_environment() -> None:
     ] == [], "take benchpool_support.direct"
 
 
+def test_tests_name_no_fixed_temporary_path() -> None:
+    """A file of that name may exist on the machine, or another run may write it."""
+    assert [
+        f"{checkout.relative(path)}:{node.lineno}"
+        for path in all_files()
+        if path.is_relative_to(checkout.ROOT / "tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"Path", "open"}
+        and isinstance(node.args[0] if node.args else None, ast.Constant)
+        and str(ast.literal_eval(node.args[0])).startswith("/tmp/")
+    ] == [], "take tmp_path"
+
+
 def test_no_event_wait_may_lose_cancel() -> None:
     """Until Python 3.12 ``wait_for`` may swallow a cancellation that arrives with the event."""
     assert [

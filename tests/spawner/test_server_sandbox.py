@@ -158,8 +158,9 @@ STATUS = "status = open('/proc/self/status').read(); rights = 'NoNewPrivs:\\t0' 
 @needs("processes")
 async def test_server_under_own_account_is_isolated(make: Make, place: Path) -> None:
     of_others = tempfile.NamedTemporaryFile(dir="/tmp")  # noqa: SIM115
+    mine = f"{place.name}-mine"
     server = make(
-        STATUS + "open('/tmp/mine', 'w').close()\n"
+        STATUS + f"open('/tmp/{mine}', 'w').close()\n"
         "seen = {os.stat(f'/proc/{p}').st_uid for p in os.listdir('/proc') if p.isdigit()}\n"
         "tell(tmp=sorted(os.listdir('/tmp')), seen=list(seen), uid=os.getuid(), rights=rights)\n"
         "time.sleep(100)",
@@ -169,9 +170,9 @@ async def test_server_under_own_account_is_isolated(make: Make, place: Path) -> 
     assert (report["seen"], report["rights"]) == ([report["uid"]], False)
     assert report["uid"] != os.getuid()
     # Of the machine's /tmp, only the path to its home is visible.
-    assert {"mine", place.name} <= set(report["tmp"])
+    assert {mine, place.name} <= set(report["tmp"])
     assert Path(of_others.name).name not in report["tmp"]
-    assert not Path("/tmp/mine").exists()
+    assert not Path("/tmp", mine).exists()
     of_others.close()
     await server.stop(now=True)
     await server.run_post_stop_hook()

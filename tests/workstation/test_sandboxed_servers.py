@@ -45,6 +45,7 @@ async def test_sandboxed_lab_survives_hub_restart_and_cleans_up(
     tmp_path: Path,
 ) -> None:
     state, config = tmp_path / "state", tmp_path / "pool.yaml"
+    private = Path("/tmp", f"of-joe-{os.getpid()}")
     config.write_text(CONFIGURATION)
     with start(state, config=config, arguments=OPTIONS, clear=False) as first:
         first.add_user("joe")
@@ -55,12 +56,12 @@ async def test_sandboxed_lab_survives_hub_restart_and_cleans_up(
         assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
         shown = await typed(
             lab(first),
-            "echo secret > /tmp/of-joe; echo bound $(grep -c benchpool-server /proc/self/cgroup)",
+            f"echo secret > {private}; echo bound $(grep -c benchpool-server /proc/self/cgroup)",
             "benchpool submit --name typed --gpus 1 -- true && echo sent it",
             "nohup sleep 1000 > nohup.out 2>&1 & echo $! > nohup; disown",
         )
         assert "sent it" in shown.rpartition("echo sent it")[2]
-        assert not Path("/tmp/of-joe").exists()
+        assert not private.exists()
         behind = int((state / "homes" / "joe" / "nohup").read_text())
         assert process_identity.start_ticks(behind) is not None
         if "memory" in HERE.bounds:
@@ -75,7 +76,7 @@ async def test_sandboxed_lab_survives_hub_restart_and_cleans_up(
 
     with start(state, config=config, arguments=OPTIONS) as second:
         assert second.server_pid("joe") == pid
-        shown = await typed(lab(second), "echo it holds $(cat /tmp/of-joe)")
+        shown = await typed(lab(second), f"echo it holds $(cat {private})")
         assert "it holds secret" in shown
         assert len(second.leases("joe")) == 1
         second.stop_server("joe")

@@ -125,9 +125,10 @@ async def test_lab_runs_under_logged_in_account(up: RunningWorkstation, folder: 
         timeout=60,
         trust_env=False,
     )
+    private = Path("/tmp", f"of-joe-{os.getpid()}")
     shown = await typed(
         lab,
-        "echo I am $(id -un) at $PWD; touch /tmp/of-joe",
+        f"echo I am $(id -un) at $PWD; touch {private}",
         "echo others: $(ps -eo user= | grep -vc ^bench-joe)",
         "benchpool submit --name typed --gpus 1 -- sh -c 'id -un > $BENCHPOOL_OUTPUT_DIR/who' "
         "&& echo sent it",
@@ -136,7 +137,7 @@ async def test_lab_runs_under_logged_in_account(up: RunningWorkstation, folder: 
     assert "sent it" in shown.rpartition("echo sent it")[2]
     if "processes" in probe.look().private:
         assert "others: 0" in shown
-    assert not Path("/tmp/of-joe").exists()
+    assert not private.exists()
     job = up.scheduler.get("/jobs", params={"all": "true"}).json()[0]
     up.wait_job(job["id"], "succeeded")
     who = folder / "state" / "jobs" / job["id"] / "output" / "who"
