@@ -91,8 +91,7 @@ def forecast(
         horizon_s: Length of the simulated time, in seconds.
         most_passes: Limit on the passes of each rollout.
         resumes: Jobs that are leaving their GPUs and will be queued again.
-        should_continue: Called before each pass. Once it returns False, the result so far is
-            returned.
+        should_continue: Called before each pass. When it returns False, the forecast ends.
         hours: Budgets of GPU-hours. A job that they block starts when a month begins.
         dependents: Jobs that are queued once other jobs have ended.
 

@@ -183,15 +183,6 @@ def comes_back(
     own = mine == theirs
     level = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
     after = without(snapshot, taken(victims))
-    lower = sum(
-        need(job)[GPUS] * len(job.held)
-        for job in after.jobs
-        if job.project == victim.job.project
-        and job.spec.preemptible
-        and not protected(after, job)
-        and job.activity is Activity.RUNNING
-        and job.spec.priority < victim.job.spec.priority
-    )
     asked = need(victim.job)[GPUS] * (
         victim.job.spec.least_workers if victim.whole else len(victim.workers)
     )
@@ -217,7 +208,7 @@ def comes_back(
     if own and kept:
         return False
     share = not by_quota and not kept
-    beside = Fraction(lower)
+    beside = lower_work(after, victim.job)
     for above, name in reversed([*zip((None, *theirs), theirs, strict=False)][level:]):
         if not within(name, asked - beside, share=share):
             return False
@@ -227,6 +218,22 @@ def comes_back(
             if sibling.name != name
         )
     return True
+
+
+def lower_work(snapshot: Snapshot, victim: JobFacts) -> Fraction:
+    """Return the GPUs of work in the victim's project that it could preempt by its priority."""
+    return sum(
+        (
+            need(job)[GPUS] * len(job.held)
+            for job in snapshot.jobs
+            if job.project == victim.project
+            and job.spec.preemptible
+            and not protected(snapshot, job)
+            and job.activity is Activity.RUNNING
+            and job.spec.priority < victim.spec.priority
+        ),
+        Fraction(0),
+    )
 
 
 def beyond(snapshot: Snapshot, shares: FairShares, name: ProjectName) -> Fraction:
