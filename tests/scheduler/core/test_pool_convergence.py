@@ -18,8 +18,7 @@ TROUBLED = {
     "elastic": (83, 1850, 1963, 3529, 3751, 308_538),
     "levels": (2621,),
     "elastic-models": (290, 1817, 241_111, 251_011),
-    "parts": (680_621,),
-    "scattered": (260_683, 602_818, 694_924),
+    "scattered": (602_818, 694_924),
 }
 """Pools that once did not settle, settled slowly, or could not be decided."""
 

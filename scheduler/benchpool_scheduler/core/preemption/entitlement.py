@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, goes_after
-from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
+from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
@@ -102,7 +102,7 @@ class Entitlement:
             return Victim(unit, BY_QUOTA, level)
         return None
 
-    def comes_back(self, victim: Victim, own: Amounts) -> bool:
+    def comes_back(self, victim: Victim) -> bool:
         """Return whether a victim is due work that could reclaim its GPUs at once (R16, R20).
 
         This is checked when all victims are gone. Projects give whole jobs, so that they may have
@@ -111,24 +111,21 @@ class Entitlement:
 
         - A claim within quota must be met: no victim counts. If the guarantees are overbooked, or
           the claimant only grows, victims that fit into their quota count.
-        - For another claim, victims that fit into their quota count. If the claimant only grows, or
-          passes its due as soon as ``own`` starts again, those that fit into the share count too.
+        - For another claim, victims that fit into their quota count. If the claimant only grows,
+          those that fit into the share count too.
         - Inside a project, both count if the claimant takes it above quota and share.
-
-        Args:
-            own: What the claimant's own project gives.
         """
         usage, theirs, within = self.usage, victim.unit.info.branch.path, self.usage.within_due
         level, grows = victim.level, self.state.changes.workers_of(self.info) > 0
         if victim.ground == BY_PRIORITY:
-            if self._keeps_its_due(0, self.wanted):
+            if self._keeps_its_due():
                 return False
         else:
             theirs = theirs[level:]
             by_quota = usage.within_quota(self.path[level], self.wanted)
             if by_quota and not grows and not usage.overbooked(self.path[:level]):
                 return False
-            if by_quota or (not grows and self._keeps_its_due(level, self.wanted + own)):
+            if by_quota or not grows:
                 within = usage.within_quota
         asked, beside = victim.unit.amounts, self.candidates.held_below(victim.unit.info)
         below: int | None = None
@@ -139,9 +136,9 @@ class Entitlement:
             below = index
         return True
 
-    def _keeps_its_due(self, level: int, extra: Amounts) -> bool:
-        """Return whether the claimant's side stays within quota or share from a level downwards."""
-        return all(self.usage.within_due(index, extra) for index in self.path[level:])
+    def _keeps_its_due(self) -> bool:
+        """Return whether the claimant's side stays within quota or share at every level."""
+        return all(self.usage.within_due(index, self.wanted) for index in self.path)
 
     def order_of_victim(self, victim: Victim) -> VictimOrder:
         """Return the sort key of projects for paying. The smallest key pays first.

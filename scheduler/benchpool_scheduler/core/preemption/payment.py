@@ -13,9 +13,8 @@ from functools import partial
 
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
-from benchpool_scheduler.core.jobs.amounts import NOTHING
 from benchpool_scheduler.core.preemption.disturbance import Disturbance, disturbance_of
-from benchpool_scheduler.core.preemption.entitlement import BY_PRIORITY, Entitlement, Victim
+from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim
 from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set, stays
 from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
@@ -97,14 +96,10 @@ class Payment:
         first.
         """
         stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
-        own = NOTHING
-        for victim in self.victims:
-            if victim.ground == BY_PRIORITY:
-                own += victim.unit.amounts
         for victim in reversed(self.victims):
             unit = victim.unit
             asked = unit.is_gang or unit.info.age not in stopped
-            if asked and self.entitled.comes_back(victim, own):
+            if asked and self.entitled.comes_back(victim):
                 return unit
         return None
 

@@ -175,9 +175,8 @@ def comes_back(
 
     With all victims gone, the victim fits into the quotas on its side, less what it could reclaim:
     jobs of lower priority in its own project, and what siblings on its side hold beyond their due.
-    The claimant does not fit into its quota, or the guarantees above it are overbooked. The victim
-    may fit into the share instead if the claimant does not keep its due together with what its own
-    project gives, and inside a project.
+    The claimant does not fit into its quota, or the guarantees above it are overbooked. Inside a
+    project both may fit into the share instead.
     """
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.job.project)
     own = mine == theirs
@@ -193,24 +192,16 @@ def comes_back(
         now = held(after)[name][GPUS] + more
         return quota is None or now <= quota or (share and now <= shares.of[name][GPUS])
 
-    given = sum(
-        (
-            need(piece.job)[GPUS] * len(piece.workers)
-            for piece in victims
-            if piece.job.project == claimant.project
-        ),
-        Fraction(0),
-    )
-    by_quota = not own and within(mine[level], wanted, share=False)
-    if by_quota and not overbooked(snapshot, shares, mine[:level]):
+    if own:
+        if all(within(name, wanted, share=True) for name in mine):
+            return False
+    elif within(mine[level], wanted, share=False) and not overbooked(
+        snapshot, shares, mine[:level]
+    ):
         return False
-    kept = all(within(n, wanted if own else wanted + given, share=True) for n in mine[level:])
-    if own and kept:
-        return False
-    share = not by_quota and not kept
     beside = lower_work(after, victim.job)
     for above, name in reversed([*zip((None, *theirs), theirs, strict=False)][level:]):
-        if not within(name, asked - beside, share=share):
+        if not within(name, asked - beside, share=own):
             return False
         beside += sum(
             beyond(after, shares, sibling.name)
