@@ -291,7 +291,7 @@ def submit(
         given = {name: each for name, each in options.items() if name not in keywords.NAMES}
         own = {"keep": keep, "array": array}
         given |= {name: each for name, each in own.items() if each is not None}
-        return sending.submit(what, args, given, asked | {"pickle": pickle}, key=key)
+        return sending.submit_call(what, args, given, asked | {"pickle": pickle}, key=key)
     wanted = Keep.asked(keep, pickle)
     if array is not None:
         from benchpool import arrays

@@ -1,7 +1,8 @@
 """Calls as text: the function by its name in the session, its arguments as literals.
 
 An argument that is not plain data is given by name: the job creates it as the session did, from its
-cells. Pure, except that it reads the given objects.
+cells. Pure, except that it reads the given objects. Works on every Python from 3.9, with its
+standard library.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from benchpool.functions.rejected import InvalidInput
 from benchpool.functions.remote_function import RemoteFunction
-from benchpool_scheduler.errors import InvalidInput
 
 MOST_TEXT = 1 << 20
 """Maximum length of a call, in characters."""
@@ -29,7 +30,7 @@ HIDDEN = "_"
 """Prefix of IPython's own names: ``_``, ``_3``, ``_i``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FunctionCall:
     """Call to be sent.
 

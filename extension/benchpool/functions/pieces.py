@@ -7,11 +7,12 @@ submission is not. Pure: text in, text out. Pieces keep the line numbers of thei
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchpool.cells import CellChoice, CellSelection, NotebookCell, Problem, choose, magics
 from benchpool.cells.scope_reader import def_use_of
+from benchpool.functions.session import RanCell
 
 CALL = "benchpool-call"
 """ID of the cell that calls the function."""
@@ -20,16 +21,6 @@ SENDING = (
     "`{name}` is set by a statement that sends jobs, which the job does not run: pass the value "
     "as an argument of the function"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RanCell:
-    """Cell as it ran. ``until`` is the running line: from there on no code has run."""
-
-    id: str
-    number: int
-    source: str
-    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +36,11 @@ class Senders:
     modules: frozenset[str] = frozenset({"benchpool"})
     verbs: frozenset[str] = frozenset()
     functions: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, names: Mapping[str, Iterable[str]]) -> Senders:
+        """Return the senders for the result of ``session.sender_names``."""
+        return cls(**{field: frozenset(each) for field, each in names.items()})
 
     def send(self, statement: ast.stmt) -> bool:
         """Return whether running a statement submits a job.
@@ -204,20 +200,3 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
     for each in ast.iter_child_nodes(node):
         if each not in skipped:
             yield from _evaluated(each)
-
-
-def senders_of(namespace: Mapping[str, object], verbs: Collection[object]) -> Senders:
-    """Return the names of a namespace that submit jobs.
-
-    Args:
-        verbs: ``benchpool.submit`` and ``benchpool.map``.
-    """
-    from benchpool.functions.remote_function import RemoteFunction
-
-    names = dict(namespace)
-    modules = {name for name, each in names.items() if getattr(each, "__name__", "") == "benchpool"}
-    return Senders(
-        frozenset(modules | {"benchpool"}),
-        frozenset(name for name, each in names.items() if any(each is verb for verb in verbs)),
-        frozenset(name for name, each in names.items() if isinstance(each, RemoteFunction)),
-    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -40,15 +41,13 @@ class RemoteFunction(Generic[R]):
             InvalidInput: The job cannot get something that the function needs.
             Refused: A rule of the pool rejects the job.
         """
-        from benchpool.functions import sending
-
-        return sending.submit(self, args, kwargs, self.asked)
+        job: JobHandle = _sending().submit_call(self, args, kwargs, self.asked)
+        return job
 
     def map(self, calls: Iterable[Any], *, most: int | None = None) -> SentJobs:
         """Submit one job for each element of ``calls``; see ``benchpool.map``."""
-        from benchpool.functions import sending
-
-        return sending.map(self, calls, most=most, **self.asked)
+        jobs: SentJobs = _sending().map(self, calls, most=most, **self.asked)
+        return jobs
 
     def options(self, **asked: Any) -> RemoteFunction[R]:
         """Return the same function with other options for its jobs: ``train.options(gpus=4)``."""
@@ -81,3 +80,11 @@ def remote(function: Callable[..., Any] | None = None, /, **asked: Any) -> Any:
     if function is not None:
         return RemoteFunction(function, asked)
     return lambda each: RemoteFunction(each, asked)
+
+
+def _sending() -> Any:
+    """Return the module that sends functions, here or in a kernel without benchpool."""
+    try:
+        return import_module("benchpool.functions.sending")
+    except ModuleNotFoundError:
+        return import_module("benchpool.foreign.functions")

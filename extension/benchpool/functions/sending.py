@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import NoneType
 from typing import Any, Unpack
 
 from benchpool import drafts, handles, import_problems, keywords
 from benchpool.cells import CellChoice, CellSelection, Problem
 from benchpool.drafts import Draft, JobOptions
-from benchpool.functions.call_text import CallWriter, FunctionCall
-from benchpool.functions.pieces import CALL, Senders, chosen, senders_of, shape_of, with_call
+from benchpool.functions.call_text import FunctionCall
+from benchpool.functions.pieces import CALL, Senders, chosen, shape_of, with_call
 from benchpool.functions.sent_jobs import SentJobs
-from benchpool.functions.session import CodeSession, current
+from benchpool.functions.session import CodeSession, current, sender_names
+from benchpool.functions.session_calls import parameters_of, written_call, written_calls
 from benchpool.keep import Keep
 from benchpool.kernel_environment import kernel_environment
 from benchpool.submit_keywords import SubmitKeywords
@@ -24,14 +23,11 @@ from benchpool_scheduler.client.notebooks import JobCell
 from benchpool_scheduler.contract.options import fields_of
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
-MOST_JOBS = 100
-"""Default maximum of jobs in one ``map``."""
-
 PATH_CELL = "benchpool-path"
 """ID of the cell that makes a script's own modules importable."""
 
 
-def submit(
+def submit_call(
     function: Callable[..., Any],
     args: Sequence[object],
     kwargs: Mapping[str, object],
@@ -49,11 +45,19 @@ def submit(
         InvalidInput: A part of it would fail.
         Refused: A rule of the pool rejects the job.
     """
-    options = _options(asked, key)
+    options = options_of(asked, key)
     session = current()
-    call = _writer(session).write(function, args, kwargs)
-    options = replace(options, parameters=_parameters(call))
-    return handles.send(draft_of(session, call, _senders(session), options, {}))
+    return send_call(
+        session, _senders(session), written_call(session, function, args, kwargs), options
+    )
+
+
+def send_call(
+    session: CodeSession, senders: Senders, call: FunctionCall, options: JobOptions
+) -> handles.JobHandle:
+    """Submit one call that the session wrote. Raises the errors of ``submit``."""
+    options = replace(options, parameters=parameters_of(call))
+    return handles.send(draft_of(session, call, senders, options, {}))
 
 
 def map(
@@ -75,22 +79,17 @@ def map(
         InvalidInput: A part of them is known to fail; then none is submitted.
         Refused: A rule of the pool rejects one; the jobs before it are cancelled.
     """
-    limit = MOST_JOBS if most is None else most
-    elements: list[object] = []
-    for each in calls:  # it may be infinite
-        if len(elements) == limit:
-            raise InvalidInput(
-                f"The map has more than {limit} jobs. Pass most=N to raise the limit.",
-                field="most",
-                numbers={"limit": limit},
-            )
-        elements.append(each)
-    asked = _options(options, None)
+    session = current()
+    written = written_calls(session, function, calls, most)
+    return send_calls(session, _senders(session), written, options_of(options, None))
+
+
+def send_calls(
+    session: CodeSession, senders: Senders, written: Sequence[FunctionCall], asked: JobOptions
+) -> SentJobs:
+    """Submit a job for each call that the session wrote. Raises the errors of ``map``."""
     tag = f"map-{asked.key[:8]}"
     asked = replace(asked, spec=asked.spec.changed(tags=(*asked.spec.tags, tag)))
-    session = current()
-    writer, senders = _writer(session), _senders(session)
-    written = [writer.write(function, *_arguments(each)) for each in elements]
     made: list[Draft] = []
     found: dict[str, CellSelection] = {}
     for number, call in enumerate(written, start=1):
@@ -145,7 +144,7 @@ def draft_of(
             kind="function",
             sent=[],
             folder=session.folder,
-            interpreter=sys.executable,
+            interpreter=session.interpreter,
             path=session.path,
             here=here,
         )
@@ -179,7 +178,8 @@ def _placed(problem: Problem, session: CodeSession, call: FunctionCall) -> Probl
     return Problem(problem.level, f"{where}: {text}")
 
 
-def _options(asked: Mapping[str, Any], key: str | None) -> JobOptions:
+def options_of(asked: Mapping[str, Any], key: str | None) -> JobOptions:
+    """Return the options of a function's job, given by name. Raises the errors of ``submit``."""
     for name in asked.keys() - keywords.NAMES - {"pickle"}:
         known = ", ".join(sorted(keywords.NAMES))
         raise TypeError(f"{name!r} is not an option of a job; the options are {known}")
@@ -195,25 +195,8 @@ def _numbered(options: JobOptions, call: FunctionCall, number: int) -> JobOption
     """Return the options of one of many jobs, with its own key and name."""
     name = f"{options.name or call.name} {number}"
     key = f"{options.key}-{number}"
-    return replace(options, name=name, key=key, parameters=_parameters(call))
-
-
-def _parameters(call: FunctionCall) -> dict[str, object]:
-    """Return the arguments that are plain data; jobs are searched and compared by them."""
-    plain = (bool, int, float, str, list, tuple, NoneType)
-    return {name: each for name, each in call.given.items() if isinstance(each, plain)}
-
-
-def _arguments(element: object) -> tuple[Sequence[object], Mapping[str, object]]:
-    """Return the positional and named arguments that an element of a map stands for."""
-    if isinstance(element, Mapping):
-        return (), element
-    return (element if isinstance(element, tuple) else (element,)), {}
-
-
-def _writer(session: CodeSession) -> CallWriter:
-    return CallWriter(session.namespace, session.cells[-1].source if session.cells else "")
+    return replace(options, name=name, key=key, parameters=parameters_of(call))
 
 
 def _senders(session: CodeSession) -> Senders:
-    return senders_of(session.namespace, (handles.submit, map))
+    return Senders.of(sender_names(session.namespace, (handles.submit, map)))

@@ -1,20 +1,33 @@
-"""Code that this process ran so far and that a function may need: IPython cells, or a script."""
+"""Code that this process ran so far and that a function may need: IPython cells, or a script.
+
+Works on every Python from 3.9, with its standard library.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchpool.functions.pieces import RanCell
-from benchpool_scheduler.errors import InvalidInput
+from benchpool.functions.rejected import InvalidInput
+from benchpool.functions.remote_function import RemoteFunction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class RanCell:
+    """Cell as it ran. ``until`` is the running line: from there on no code has run."""
+
+    id: str
+    number: int
+    source: str
+    until: int | None = None
+
+
+@dataclass(frozen=True)
 class CodeSession:
     """Session that submits a function.
 
@@ -24,6 +37,7 @@ class CodeSession:
         folder: The folder in which its jobs run.
         path: The notebook or script, if known; for a notebook only its name.
         module_folder: The folder of a script's own modules, if that is not ``folder``.
+        interpreter: Path of its Python, which runs the jobs.
     """
 
     cells: tuple[RanCell, ...]
@@ -31,6 +45,7 @@ class CodeSession:
     folder: Path
     path: str | None = None
     module_folder: str | None = None
+    interpreter: str = sys.executable
 
 
 def current() -> CodeSession:
@@ -92,3 +107,20 @@ def _line(namespace: Mapping[str, object]) -> int | None:
             found = frame.f_lineno
         frame = frame.f_back
     return found
+
+
+def sender_names(
+    namespace: Mapping[str, object], verbs: Collection[object]
+) -> dict[str, list[str]]:
+    """Return the names of a namespace that submit jobs, by the field of ``Senders``.
+
+    Args:
+        verbs: ``benchpool.submit`` and ``benchpool.map``.
+    """
+    names = dict(namespace)
+    modules = {name for name, each in names.items() if getattr(each, "__name__", "") == "benchpool"}
+    return {
+        "modules": sorted(modules | {"benchpool"}),
+        "verbs": [name for name, each in names.items() if any(each is verb for verb in verbs)],
+        "functions": [name for name, each in names.items() if isinstance(each, RemoteFunction)],
+    }

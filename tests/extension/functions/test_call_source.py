@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from benchpool.functions.call_text import CallWriter
-from benchpool.functions.pieces import RanCell, Senders, chosen, senders_of
+from benchpool.functions.pieces import Senders, chosen
 from benchpool.functions.remote_function import remote
+from benchpool.functions.session import RanCell, sender_names
 from benchpool_scheduler.errors import InvalidInput
 
 
@@ -82,7 +83,7 @@ def test_sending_names_are_read_from_session() -> None:
     def train() -> None: ...
 
     names = {"b": benchpool, "send": benchpool.submit, "train": train, "other": print}
-    found = senders_of(names, (benchpool.submit, benchpool.map))
+    found = Senders.of(sender_names(names, (benchpool.submit, benchpool.map)))
     assert found == Senders(
         frozenset({"b", "benchpool"}), frozenset({"send"}), frozenset({"train"})
     )
