@@ -76,7 +76,9 @@ def sent(key: str) -> list[float]:
         values = live_values.of_folder(folder, report)
         at.append(time.time())
         options = JobOptions(key=key, values=values, keep=Keep(()))
-        draft = draft_of(cells_of(["import numpy", ""], CELL), options, os.environ).check()
+        draft = draft_of(
+            cells_of(["import numpy", ""], CELL), options, os.environ, sys.executable
+        ).check()
         at.append(time.time())
         client = handles.client()
         client.preview(draft.submission)

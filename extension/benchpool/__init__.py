@@ -47,9 +47,7 @@ _OWN_ROOM = {
     "serve": "benchpool.services",
     "sweep": "benchpool.sweeps",
 }
-"""Public names with a module of their own. Jobs, where only part of benchpool is installed, use all
-of them except ``map``, ``serve`` and ``sweep``.
-"""
+"""Public names with a module of their own. For a Python without benchpool see ``in_jobs``."""
 
 
 def __getattr__(name: str) -> Any:

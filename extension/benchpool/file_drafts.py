@@ -24,6 +24,7 @@ def draft_of(
     options: Mapping[str, Any],
     key: str,
     keep: Keep | None = None,
+    interpreter: str = sys.executable,
 ) -> Draft:
     """Return the draft of a script or notebook. Raises the errors of ``submit``."""
     file = what.absolute()
@@ -35,7 +36,7 @@ def draft_of(
     if not file.is_file():
         raise InvalidInput(f"There is no file {what} in {Path.cwd()}.", field="path")
     if file.suffix == ".ipynb":
-        return _notebook(file, args, chosen)
+        return _notebook(file, args, chosen, interpreter)
     if keep not in (None, Keep()):
         raise InvalidInput(
             f"{file.name} is a script, which returns no values. Write files to the folder "
@@ -48,10 +49,10 @@ def draft_of(
             "its name.",
             field="parameters",
         )
-    return _script(file, [str(each) for each in args], chosen)
+    return _script(file, [str(each) for each in args], chosen, interpreter)
 
 
-def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
+def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions, interpreter: str) -> Draft:
     if args:
         raise InvalidInput(
             f"{file.name} is a notebook and takes no arguments. Pass parameters by name, for "
@@ -65,7 +66,7 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
         options,
         kind="python",
         folder=file.parent,
-        interpreter=sys.executable,
+        interpreter=interpreter,
         path=file.name,
         whole=True,
         here=here,
@@ -74,7 +75,7 @@ def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
     return import_problems.checked(draft, None, here)
 
 
-def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
+def _script(file: Path, args: list[str], options: JobOptions, interpreter: str) -> Draft:
     here = Path.cwd()
     folder = here if file.is_relative_to(here) else file.parent
     inside = file.relative_to(folder).as_posix()
@@ -85,7 +86,7 @@ def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
         args,
         options,
         kind="python",
-        interpreter=sys.executable,
+        interpreter=interpreter,
         folder=folder,
         path=inside,
         files=files,

@@ -181,12 +181,16 @@ class JobOutcome:
     def values(self) -> StoredValues:
         """Values that the job's cells have left so far, by name."""
         if self._values is None:
-            own = self.facts.user == self._client().quota().user
-            found = StoredValues(self._results() / FOLDER, pickles=own, device="cpu")
+            found = StoredValues(self._results() / FOLDER, pickles=self.is_own, device="cpu")
             if self.facts.state not in ENDED:
                 return found
             self._values = found
         return self._values
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the caller submitted the job, and may load what it pickled."""
+        return self.facts.user == self._client().quota().user
 
     @property
     def metrics(self) -> Any:
@@ -225,20 +229,30 @@ class JobOutcome:
         """Return the folder of the results: the submitter's, else a temporary copy."""
         if self._fetched is not None:
             return Path(self._fetched.name)
+        into = tempfile.TemporaryDirectory(prefix="benchpool-results-")
+        folder = self.results_in(Path(into.name), submission)
+        if folder == Path(into.name):
+            self._fetched = into
+        else:
+            into.cleanup()
+        return folder
+
+    def results_in(self, into: Path, submission: JobSubmission | None = None) -> Path:
+        """Return the submitter's folder of results, or ``into`` with a copy if it is not here.
+
+        While the job runs, a folder that is not here has no copy.
+        """
         client = self._client()
         submission = submission or client.submission(self.facts.id)
         folder = Path(submission.output_dir or "")
         ended = self._now() in ENDED
         reason = self.facts.reason
         undelivered = reason is not None and reason.code == NOT_DELIVERED
-        if submission.output_dir and folder.is_dir() and not undelivered:
+        if not ended or (submission.output_dir and folder.is_dir() and not undelivered):
             return folder
-        if ended:
-            self._fetched = tempfile.TemporaryDirectory(prefix="benchpool-results-")
-            folder = Path(self._fetched.name)
-            detail = client.job(self.facts.id)
-            results.fetch(client, self.facts.id, folder, detail.most_workers)
-        return folder
+        detail = client.job(self.facts.id)
+        results.fetch(client, self.facts.id, into, detail.most_workers)
+        return into
 
 
 def rows_of(found: JobMetrics) -> list[dict[str, float | None]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchpool import failed_inputs
 from benchpool.cells.left_out import SERVE, TRAIN
+from benchpool.magic_session import MagicSession, OwnSession
 from benchpool.magic_words import HelpAsked, MagicParser, parser_of
 
 if TYPE_CHECKING:
@@ -68,21 +69,10 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
     Takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``, and some of its
     own. ``%train --help`` lists all.
     """
-    from benchpool import handles
     from benchpool_scheduler.errors import BenchpoolError
 
     try:
-        options, names, plan = read_options(line), names_sent(line), read_plan(line)
-        cells, seen = session_of(ipython, cell)
-        with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
-            values = own_values(names, Path(folder), options.keep.pickle)
-            sent = replace(options, values=values)
-            draft = draft_of(cells, sent, os.environ, seen)
-            if plan is None:
-                return handles.send(draft)
-            from benchpool import arrays, sweeps
-
-            return arrays.begin(draft, plan) if plan.array else sweeps.begin(draft, plan)
+        return send(OwnSession(ipython), line, cell)
     except HelpAsked as asked:
         print(asked)
         return None
@@ -91,20 +81,40 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
         return None
 
 
-def session_of(ipython: Any, cell: str) -> tuple[Sequence[NotebookCell], KnownBeside]:
+def send(session: MagicSession, line: str, cell: str) -> JobHandle | SweepHandle:
+    """Submit a cell of a session and return its job or sweep.
+
+    Raises:
+        HelpAsked: The line has ``--help``.
+        BenchpoolError: The job cannot be sent, or a rule of the pool rejects it.
+    """
+    from benchpool import handles
+
+    options, names, plan = read_options(line), names_sent(line), read_plan(line)
+    cells, seen = session_of(session, cell)
+    with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
+        values = own_values(session, names, Path(folder), options.keep.pickle)
+        sent = replace(options, values=values)
+        draft = draft_of(cells, sent, os.environ, session.interpreter, seen)
+        if plan is None:
+            return handles.send(draft)
+        from benchpool import arrays, sweeps
+
+        return arrays.begin(draft, plan) if plan.array else sweeps.begin(draft, plan)
+
+
+def session_of(session: MagicSession, cell: str) -> tuple[Sequence[NotebookCell], KnownBeside]:
     """Return the cells of a session with the submitted one, and the kernel's answer."""
-    history = list(ipython.user_ns.get("In", []))
-    cells = failed_inputs.without(cells_of(history, cell), failed_inputs.of(ipython))
-    return cells, _seen(cells, ipython.user_ns)
+    cells = failed_inputs.without(cells_of(session.inputs(), cell), session.failed())
+    return cells, _seen(session, cells)
 
 
-def _seen(cells: Sequence[NotebookCell], namespace: dict[str, Any]) -> KnownBeside:
-    """Return the answer of this kernel, queried in its own process."""
+def _seen(session: MagicSession, cells: Sequence[NotebookCell]) -> KnownBeside:
+    """Return the answer of the session's kernel."""
     from benchpool.cells import KnownBeside, names_of
-    from benchpool.kernel import question
 
     history = ["", *[each.source for each in cells if not each.selected]]
-    return KnownBeside(question.of_this_process(namespace, history, names_of(cells)))
+    return KnownBeside(session.answer(history, names_of(cells)))
 
 
 def read_options(line: str) -> JobOptions:
@@ -134,18 +144,19 @@ def names_sent(line: str) -> list[str]:
     return list(_parser().words(line)["send"] or ())
 
 
-def own_values(names: Sequence[str], folder: Path, pickle: bool) -> LiveValues:
-    """Write values of this session into a folder and return them.
+def own_values(
+    session: MagicSession, names: Sequence[str], folder: Path, pickle: bool
+) -> LiveValues:
+    """Write values of a session into a folder and return them.
 
     Raises:
         InvalidInput: A value cannot be sent.
     """
-    from benchpool.live_values import MOST_BYTES, LiveValues, of_folder
-    from benchpool.values import sending
+    from benchpool.live_values import LiveValues, of_folder
 
     if not names:
         return LiveValues()
-    return of_folder(folder, sending.write(names, str(folder), pickle, MOST_BYTES))
+    return of_folder(folder, session.write(names, str(folder), pickle))
 
 
 SWEEP_OPTIONS: Mapping[str, type] = {
@@ -218,9 +229,10 @@ def draft_of(
     cells: Sequence[NotebookCell],
     options: JobOptions,
     environ: Any,
+    interpreter: str,
     seen: KnownBeside | None = None,
 ) -> Draft:
-    """Return a draft of the job, in this folder and with this Python."""
+    """Return a draft of the job, in this folder and with the session's Python."""
     from benchpool import drafts, import_problems
     from benchpool.kernel_environment import kernel_environment
 
@@ -232,7 +244,7 @@ def draft_of(
         options,
         kind="magic",
         folder=Path.cwd(),
-        interpreter=sys.executable,
+        interpreter=interpreter,
         path=path,
         here=here,
         seen=seen or drafts.NOTHING_SEEN,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchpool.cells.left_out import SERVE
 from benchpool.magic import draft_of, own_values, session_of
+from benchpool.magic_session import MagicSession, OwnSession
 from benchpool.magic_words import HelpAsked, MagicParser, parser_of
 
 if TYPE_CHECKING:
@@ -26,28 +27,39 @@ def serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
     Takes the options of ``benchpool serve``, e.g. ``%%serve chat --min 0 --send model``, and some
     of its own. ``%serve --help`` lists all.
     """
-    from benchpool import services
-    from benchpool.drafts import JobOptions
-    from benchpool_scheduler.contract.options import fields_of, written
     from benchpool_scheduler.errors import BenchpoolError
 
     try:
-        arguments = read(line)
-        options = JobOptions.of(
-            _taken(fields_of(written(arguments, os.environ))), key=uuid.uuid4().hex
-        )
-        cells, seen = session_of(ipython, cell)
-        with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
-            values = own_values(arguments["send"] or (), Path(folder), arguments["pickle"])
-            draft = draft_of(cells, replace(options, values=values), os.environ, seen)
-            own = {name: arguments[name] for name in services.OWN if arguments[name] is not None}
-            return services.begun(arguments["service"], draft, own)
+        return start(OwnSession(ipython), line, cell)
     except HelpAsked as asked:
         print(asked)
         return None
     except BenchpoolError as refused:
         print(refused.message, file=sys.stderr)
         return None
+
+
+def start(session: MagicSession, line: str, cell: str) -> ServiceHandle:
+    """Serve a cell of a session and return the service.
+
+    Raises:
+        HelpAsked: The line has ``--help``.
+        BenchpoolError: The service cannot be sent, or a rule of the pool rejects it.
+    """
+    from benchpool import services
+    from benchpool.drafts import JobOptions
+    from benchpool_scheduler.contract.options import fields_of, written
+
+    arguments = read(line)
+    options = JobOptions.of(_taken(fields_of(written(arguments, os.environ))), key=uuid.uuid4().hex)
+    cells, seen = session_of(session, cell)
+    with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
+        names = arguments["send"] or ()
+        values = own_values(session, names, Path(folder), arguments["pickle"])
+        sent = replace(options, values=values)
+        draft = draft_of(cells, sent, os.environ, session.interpreter, seen)
+        own = {name: arguments[name] for name in services.OWN if arguments[name] is not None}
+        return services.begun(arguments["service"], draft, own)
 
 
 def read(line: str) -> dict[str, Any]:

@@ -15,13 +15,16 @@ PREFIX = "benchpool"
 
 def load(server_app: Any) -> None:
     """Add benchpool's routes to a Jupyter server."""
-    from benchpool.server import example, routes, terminals
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    from benchpool.server import example, kernel_package, routes, terminals
     from benchpool.server.bench.bench_watch import BenchWatch
     from benchpool.server.bench.scheduler_link import SchedulerLink
     from benchpool.server.parked import holding
     from benchpool.server.pool_access import PoolAccess
 
     terminals.set_shell(server_app, os.environ)
+    kernel_package.offer(os.environ, Path(jupyter_runtime_dir()) / "benchpool")
     settings = server_app.web_app.settings
     settings["benchpool"] = pool = PoolAccess()
     holding.begin(server_app, pool, os.environ)

@@ -1,4 +1,4 @@
-"""The part of ``benchpool`` that every job can import, as one file on its path.
+"""The part of ``benchpool`` that every job and every kernel can import, as one file on its path.
 
 It is built from the sources of the installed package, so that no code is duplicated. Standard
 library only; the same sources always give the same bytes.
@@ -11,20 +11,42 @@ import importlib.util
 import io
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-PARTS = ("checkpoint/*.py", "metrics/*.py")
+PARTS = (
+    "checkpoint/*.py",
+    "failures.py",
+    "functions/__init__.py",
+    "functions/grid.py",
+    "functions/remote_function.py",
+    "metrics/*.py",
+    "values/*.py",
+)
 """Modules of the package that are included; they import the standard library only."""
 
-PLACES = {
-    "in_jobs.py": "benchpool/__init__.py",
-    "job_startup.py": "sitecustomize.py",
-    "job_stacks.py": "benchpool_stacks.py",
-}
-"""Modules included under another name: the package's ``__init__``, and Python start-up code."""
+KERNEL_PARTS = (
+    *PARTS,
+    "failed_inputs.py",
+    "foreign/__init__.py",
+    "foreign/functions.py",
+    "foreign/jobs.py",
+    "foreign/link.py",
+    "foreign/magics.py",
+    "functions/call_text.py",
+    "functions/rejected.py",
+    "functions/session.py",
+    "functions/session_calls.py",
+    "kernel/__init__.py",
+    "kernel/probe.py",
+)
+"""Modules that kernels of a notebook server have."""
+
+INIT = {"in_jobs.py": "benchpool/__init__.py"}
+STARTUP = {"job_startup.py": "sitecustomize.py", "job_stacks.py": "benchpool_stacks.py"}
+"""Modules included under another name: the package's ``__init__``, and start-up code of jobs."""
 
 NAME = "benchpool.zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -32,10 +54,20 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def content() -> bytes:
-    """Return the file. Raises OSError if the package's sources are missing."""
+    """Return the file for jobs. Raises OSError if the package's sources are missing."""
+    return _packed({**INIT, **STARTUP}, PARTS)
+
+
+@cache
+def kernel_content() -> bytes:
+    """Return the file for kernels. Raises OSError if the package's sources are missing."""
+    return _packed(INIT, KERNEL_PARTS)
+
+
+def _packed(places: Mapping[str, str], parts: Sequence[str]) -> bytes:
     package = _package()
-    found = {place: (package / name).read_bytes() for name, place in PLACES.items()}
-    for pattern in PARTS:
+    found = {place: (package / name).read_bytes() for name, place in places.items()}
+    for pattern in parts:
         for path in sorted(package.glob(pattern)):
             found[f"benchpool/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     packed = io.BytesIO()
@@ -45,16 +77,17 @@ def content() -> bytes:
     return packed.getvalue()
 
 
-def place(state: Path) -> Path:
-    """Return the path of the file below a state folder; the path depends on the content.
+def place(state: Path, data: bytes | None = None) -> Path:
+    """Return the path of a file, by default that of jobs, below a folder.
 
-    Running jobs keep the file with which they began when another version starts.
+    It depends on the content. What runs keeps the file with which it began when another version
+    starts.
     """
-    return state / "python" / hashlib.sha256(content()).hexdigest()[:12] / NAME
+    return state / "python" / hashlib.sha256(data or content()).hexdigest()[:12] / NAME
 
 
 def lay_down(state: Path) -> None:
-    """Write the file below a state folder. Raises OSError."""
+    """Write the file for jobs below a state folder. Raises OSError."""
     write(place(state), content())
 
 

@@ -87,7 +87,8 @@ def test_job_package_holds_only_stdlib_modules_once() -> None:
         sources = {name: archive.read(name) for name in names}
     extension = Path(__file__).resolve().parents[3] / "extension"
     for name in names:
-        stands_for = {place: f"benchpool/{own}" for own, place in job_package.PLACES.items()}
+        places = {**job_package.INIT, **job_package.STARTUP}
+        stands_for = {place: f"benchpool/{own}" for own, place in places.items()}
         path = stands_for.get(name, name)
         assert (extension / path).read_bytes() == sources[name]
     assert "benchpool/checkpoint/__init__.py" in names

@@ -142,17 +142,3 @@ def test_script_function_is_sent_with_adjacent_modules(susan: Path) -> None:
     words = [sys.executable, "-c", "import benchpool\nbenchpool.submit(lambda: 1)"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert "Send it from a notebook, IPython or a script" in done.stderr
-
-
-def test_job_imports_remote_and_grid_without_pool_packages(tmp_path: Path) -> None:
-    package = Path(benchpool.__file__).parent
-    (tmp_path / "benchpool").symlink_to(package, target_is_directory=True)
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import benchpool\n"
-        "f = benchpool.remote(gpus=2)(lambda x: 2 * x)\n"
-        "print(f(21), len(benchpool.grid(a=[1, 2], b=range(3))))"
-    )
-    words = [sys.executable, "-I", "-S", "-c", code]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == "42 6\n"

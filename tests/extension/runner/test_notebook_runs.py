@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from benchpool_support.other_pythons import other_python
 from benchpool_support.runner_jobs import NotebookJob, read_until
 
 pytestmark = pytest.mark.slow
@@ -282,24 +282,17 @@ def test_each_gang_worker_writes_own_copy(
     assert not job.copy.exists()
 
 
-def other_python(folder: Path, *, with_kernel: bool) -> str:
-    """Create another interpreter, without benchpool."""
-    venv.create(folder, with_pip=False)
-    if with_kernel:
-        (site,) = (folder / "lib").glob("python3*/site-packages")
-        ours = Path(nbformat.__file__).parents[1]
-        (site / "ours.pth").write_text(f"{ours}\n")  # a nested .pth file is not followed
-    return str(folder / "bin" / "python")
-
-
 def test_notebook_interpreter_runs_it_and_imports_checkpoint(job: NotebookJob) -> None:
     python = other_python(job.root / "env", with_kernel=True)
     status, log = job.run(
         "import sys\nprint(sys.executable)",
-        "from benchpool import checkpoint\nprint(checkpoint.directory())",
+        "import benchpool\nfrom benchpool import checkpoint\nprint(checkpoint.directory())",
+        "double = benchpool.remote(gpus=2)(lambda x: 2 * x)",
+        "print('grid', [double(**each) for each in benchpool.grid(x=[1, 2])])",
         interpreter=python,
     )
     assert status == 0
+    assert "grid [2, 4]" in log
     assert python in log
     assert str(job.root / "checkpoint") in log
 

@@ -14,9 +14,10 @@ from benchpool_support import terminals
 from benchpool_support.waiting import PATIENCE_S, until_async
 
 
-def start(server: httpx.Client) -> str:
-    """Start a kernel and return its ID."""
-    answer = server.post("api/kernels", json={})
+def start(server: httpx.Client, name: str | None = None, path: str = "") -> str:
+    """Start a kernel, by default the server's own, for a file of the server; return its ID."""
+    asked = {**({} if name is None else {"name": name}), **({"path": path} if path else {})}
+    answer = server.post("api/kernels", json=asked)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
