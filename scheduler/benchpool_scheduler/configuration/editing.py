@@ -59,8 +59,8 @@ def edited(text: str, settings: Iterable[Setting], source: str = "benchpool.yaml
     """
     settings = tuple(settings)
     text = with_quoted_names(text) if text.strip() else "version: 1\n"
-    wanted = _plain(text)
     document, writer = _read(text, source)
+    wanted = _plain(text)
     for setting in settings:
         place = place_of(setting.key)
         _set(wanted, place, setting, commented=False)

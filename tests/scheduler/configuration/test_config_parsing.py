@@ -11,6 +11,8 @@ from benchpool_scheduler.configuration import (
     load,
     with_personal,
 )
+from benchpool_scheduler.configuration.idle_benches import MOST_EXEMPT
+from benchpool_scheduler.configuration.reservations import MOST as RESERVATIONS
 from benchpool_scheduler.configuration.reservations import with_reservations
 from benchpool_scheduler.errors import InvalidInput
 
@@ -57,6 +59,13 @@ def test_reference_example_is_read_as_documented() -> None:
     assert (policy.grace_s, policy.preemptions_per_hour, policy.preemptions_per_day) == (20, 2, 5)
 
 
+EXEMPT = ", ".join(["{who: ann, until: 2026-12-31}"] * (MOST_EXEMPT + 1))
+PROJECT = "version: 1\nprojects: [{name: a, quota: 1}]"
+RESERVED = "{name: r, project: a, gpus: 1, from: 2026-12-01, until: 2026-12-31}"
+MANY_RESERVED = ", ".join(
+    RESERVED.replace("r,", f"r{number},") for number in range(RESERVATIONS + 1)
+)
+
 ERRORS = [
     ("", "is empty"),
     ("{}", "has no `version`"),
@@ -102,10 +111,26 @@ ERRORS = [
     ("version: 1\npolicy: {grace_s: 100000}", "it must be between 0 and 86400"),
     ("version: [1", "line 1: this is not YAML"),
     ("version: 1\nbuild: {default: !!python/name:os.system x}", "build.default cannot be"),
+    ("version: 1\nbuild: {users: {[1]: 2}}", "build.users has a key that is not a plain word."),
+    ("version: 1\nbuild: {default: [1]}", "build.default must be a single value, not a list."),
+    ("version: 1\nprojects: [{name: '" + "a" * 101 + "'}]", "must have at most 100 characters"),
+    ('version: 1\nprojects: [{name: "a\\nb"}]', "projects[0].name must have at most 100"),
+    ("version: 1\nprojects: [{name: a\0}]", "is not YAML: it has characters that are not allowed"),
+    ("# " + "a" * (1 << 20), "is larger than"),
+    ("version: 1\npools: []", "pools is empty; omit the key for one pool that serves both."),
+    ("version: 1\npools: [{name: a, purpose: []}]", "is empty; name build, train or both."),
+    ("version: 1\ntopology: [a, b, c, d, e, f, g, h, i]", "topology has 9 levels; "),
+    (f"version: 1\nidle_benches: {{exempt: [{EXEMPT}]}}", "exempt has more than"),
+    (f"{PROJECT}\nreservations: [{RESERVED}, {RESERVED}]", "has the name 'r' of another"),
+    (f"{PROJECT}\nreservations: [{RESERVED.replace('2026', '1900')}]", "is in the year 1900; "),
+    (
+        f"{PROJECT}\nreservations: [{MANY_RESERVED}]",
+        f"reservations has more than {RESERVATIONS} entries; remove expired ones.",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), ERRORS, ids=[text for _, text in ERRORS])
+@pytest.mark.parametrize(("text", "expected"), ERRORS, ids=[what for _, what in ERRORS])
 def test_error_names_file_line_key_and_remedy(text: str, expected: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(text, "pool.yaml")

@@ -116,6 +116,7 @@ def test_ambiguous_yaml_name_stays_string(name: str) -> None:
     ("setting", "message"),
     [
         (Setting("projects.visoin.quota", 2), "no project 'visoin'; did you mean `vision`?"),
+        (Setting("projects.vison.name", None), "There is no project 'vison' to remove."),
         (Setting("projects.vision.name", "other"), "Projects cannot be renamed"),
         (Setting("projects.vision.name", "vision"), "Project 'vision' already exists"),
         (Setting("projects.vision.members", remove=["eve"]), "has no 'eve'"),
@@ -129,6 +130,22 @@ def test_ambiguous_yaml_name_stays_string(name: str) -> None:
 def test_unsettable_value_is_rejected_with_reason(setting: Setting, message: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         edited(TEXT, [setting])
+    assert message in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("version: 1\npolicy: 30\n", "policy.grace_s cannot be set, because its parent has"),
+        (
+            "version: 1\nbuild: {users: {a: 1, ? b}}\n  x\n",
+            "cannot be changed here: it is not YAML",
+        ),
+    ],
+)
+def test_unusual_file_is_not_changed(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        edited(text, [Setting("policy.grace_s", 2)])
     assert message in refused.value.message
 
 
