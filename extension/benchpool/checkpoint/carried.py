@@ -41,15 +41,8 @@ def _refill(value: Any, state: Any) -> None:
     (value.extend if isinstance(value, list) else value.update)(state)
 
 
-def _generator_inside(value: Any) -> Any:
-    inside = value.generator
-    return None if inside is None else random_states.of_generator(inside)
-
-
-def _into_generator_inside(value: Any, state: Any) -> None:
-    if state is not None and value.generator is not None:
-        random_states.into_generator(value.generator, state)
-
+_SAMPLER = CarriedKind(_has("generator", "__iter__"), lambda value: None, lambda value, state: None)
+"""A sampler or loader of torch. Its generator, if it has one, is carried in its place."""
 
 KINDS = (
     CarriedKind(
@@ -58,13 +51,13 @@ KINDS = (
         lambda value, state: value.load_state_dict(state),
     ),
     CarriedKind(lambda value: isinstance(value, (dict, list, set)), lambda value: value, _refill),
-    # A sampler of torch: its draws depend on its epoch, or on its generator's state.
+    # A sampler of torch whose draws depend on its epoch.
     CarriedKind(
         _has("set_epoch", "epoch"),
         lambda value: value.epoch,
         lambda value, state: value.set_epoch(state),
     ),
-    CarriedKind(_has("generator", "__iter__"), _generator_inside, _into_generator_inside),
+    _SAMPLER,
     CarriedKind(
         _has("get_weights", "set_weights"),
         lambda value: value.get_weights(),
@@ -113,18 +106,16 @@ def apply_all(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
 
 def generators(carries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the states of the carried random generators, as plain values."""
-    return {
-        name: random_states.of_generator(each)
-        for name, each in carries.items()
-        if random_states.is_generator(each)
-    }
+    found = ((name, _generator(each)) for name, each in carries.items())
+    return {name: random_states.of_generator(each) for name, each in found if each is not None}
 
 
 def set_generators(carries: Mapping[str, Any], states: Mapping[str, Any]) -> None:
     """Restore the carried random generators from the states that ``generators`` returned."""
     for name, state in states.items():
-        if name in carries:
-            random_states.into_generator(carries[name], state)
+        generator = _generator(carries[name]) if name in carries else None
+        if generator is not None:
+            random_states.into_generator(generator, state)
 
 
 def size(states: Any) -> int:
@@ -150,6 +141,13 @@ def copied(state: Any) -> Any:
         return type(state)(copied(inside) for inside in state)
     # An array of NumPy. Other values are immutable, or cannot be saved, which is reported then.
     return state.copy() if hasattr(state, "dtype") else state
+
+
+def _generator(value: Any) -> Any:
+    """Return the random generator that a value is or draws from, or None."""
+    if random_states.is_generator(value):
+        return value
+    return value.generator if _kind(value) is _SAMPLER else None
 
 
 def _kind(value: Any) -> CarriedKind:

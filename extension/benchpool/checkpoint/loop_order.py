@@ -17,7 +17,8 @@ continue, the program runs from its beginning:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -41,9 +42,14 @@ T = TypeVar("T")
 
 
 class LoopOrder:
-    """Loops of this process: the open ones, the ended ones, and an earlier attempt's position."""
+    """Loops of this process: the open ones, the ended ones, and an earlier attempt's position.
 
-    def __init__(self) -> None:
+    Args:
+        clock: Clock of the interval between saves, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._open: list[Loop[Any]] = []
         self._ended: dict[str, Mapping[str, Any]] = {}
         self._left: dict[str, dict[str, Any]] = {}
@@ -136,16 +142,18 @@ class LoopOrder:
     # ---------------------------------------------------------------- saving
 
     def _save(self, saves: Saves, cursor: Loop[Any], *, wait: bool) -> None:
+        saves.save(lambda: self._collected(cursor), (self._open or [cursor])[0].done, wait=wait)
+        self._left.clear()
+
+    def _collected(self, cursor: Loop[Any]) -> SavedLoops:
         carries = {**{each.key: each.carries for each in self._open}, **self._left}
         writes = votes.rank() == 0
-        saved = SavedLoops(
+        return SavedLoops(
             cursor.key,
             {**self._ended, **{each.key: each.place(ended=False) for each in self._open}},
             random_states.capture(),
             {key: carried.states(each) for key, each in carries.items() if each and writes},
         )
-        self._left.clear()
-        saves.save(saved, (self._open or [cursor])[0].done, wait=wait)
 
     # ---------------------------------------------------------------- resuming
 
@@ -158,7 +166,7 @@ class LoopOrder:
             self._earlier = Earlier(found, saved)
             if not saved.now:
                 _log("this rank did not exist at the last save: its random states are new")
-        return Saves(folder, found)
+        return Saves(folder, found, self._clock)
 
     def _resume(self, loop: Loop[T], earlier: Earlier) -> Iterator[T]:
         place = earlier.saved.places[loop.key]

@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from benchpool.checkpoint import carried, commits, saved_loops, votes
+from benchpool.checkpoint import carried, commits, free_memory, saved_loops, votes
 from benchpool.checkpoint.saved_loops import SavedLoops
 
 SHARE = 0.05
 """Maximum share of the time spent in periodic saves; the next save is postponed to keep it."""
-_CGROUP = Path("/sys/fs/cgroup")
+MEMORY_SHARE = 0.5
+"""Maximum share of the free memory that the copy of a save may take."""
 
 
 class Saves:
-    """Saves of this process into a folder; ``last`` is the one that it started from."""
+    """Saves of this process into a folder.
 
-    def __init__(self, folder: Path, last: Path | None) -> None:
-        self._folder, self._last = folder, last
-        self._at = time.monotonic()
+    Args:
+        last: The save that this process started from, or None.
+        clock: Clock of the interval between saves, in seconds.
+    """
+
+    def __init__(
+        self, folder: Path, last: Path | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._folder, self._last, self._clock = folder, last, clock
+        self._at = clock()
         self._took_s = 0.0
         self._writer: threading.Thread | None = None
 
     def due(self, every_s: float) -> bool:
         """Return whether a save is due: ``every_s`` has passed, and saves stay within ``SHARE``."""
         wait_s = max(every_s, self._took_s / SHARE)
-        return time.monotonic() - self._at >= wait_s
+        return self._clock() - self._at >= wait_s
 
-    def save(self, saved: SavedLoops, step: int, *, wait: bool) -> None:
-        """Write a save, if ``wait`` is false in a thread (with one rank, if memory allows a copy).
+    def save(self, collect: Callable[[], SavedLoops], step: int, *, wait: bool) -> None:
+        """Write what ``collect`` returns.
 
+        With one rank, and if a copy fits into memory, a thread writes it, unless ``wait`` is true.
         A failed save is reported on standard error and does not end the training.
         """
+        begun = self._clock()
         self.finish()
-        begun = time.monotonic()
-        if not wait and votes.world_size() == 1 and _fits(carried.size(saved.states)):
+        saved = collect()
+        if not wait and votes.world_size() == 1 and _fits(saved):
             beside = saved._replace(states=carried.copied(saved.states))
             self._writer = threading.Thread(target=self._write, args=(beside, step))
             self._writer.start()
         else:
             self._write(saved, step)
-        self._at = time.monotonic()
+        self._at = self._clock()
         self._took_s = self._at - begun
 
     def finish(self) -> None:
@@ -66,12 +76,5 @@ class Saves:
             )
 
 
-def _fits(size: int) -> bool:
-    """Return whether a copy takes at most half of the free memory."""
-    left = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        limit = (_CGROUP / "memory.max").read_text().strip()
-        used = int((_CGROUP / "memory.current").read_text())
-    except (OSError, ValueError):
-        return size <= left / 2
-    return size <= (left if limit == "max" else min(left, int(limit) - used)) / 2
+def _fits(saved: SavedLoops) -> bool:
+    return carried.size(saved.states) <= MEMORY_SHARE * free_memory.available()

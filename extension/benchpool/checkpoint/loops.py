@@ -20,10 +20,10 @@ def loop(items: Iterable[T], *, minutes: float = 10.0, **carries: Any) -> Loop[T
 
     The named objects are saved together with all random states (Python, NumPy, torch, CUDA), as one
     complete checkpoint. Saves happen every ``minutes``, at the end, and when the pool asks the job
-    to pause, which then ends as paused. A save runs in parallel with the training if memory allows.
-    The next attempt restores the last save and continues with the next item. The program creates
-    all other variables again, so name the variables that the loop changes. Outside a job this is an
-    ordinary loop.
+    to pause, which then ends as paused. With one rank, a save runs in parallel with the training if
+    memory allows; several ranks wait for each other. The next attempt restores the last save and
+    continues with the next item. The program creates all other variables again, so name the
+    variables that the loop changes. Outside a job this is an ordinary loop.
 
     Args:
         items: Items to iterate over. They must be the same in each attempt, given the same random

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 from benchpool.checkpoint import notices, votes
@@ -12,11 +13,16 @@ PAUSED = 75
 
 
 class Pace:
-    """Decides after each step whether to save; the answers are the same on all ranks."""
+    """Decides after each step whether to save; the answers are the same on all ranks.
 
-    def __init__(self, minutes: float) -> None:
-        self._every_s = minutes * 60.0
-        self._saved_at = time.monotonic()
+    Args:
+        minutes: Save interval in minutes.
+        clock: Clock of the interval, in seconds.
+    """
+
+    def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._every_s, self._clock = minutes * 60.0, clock
+        self._saved_at = clock()
         self.stopping = False
 
     def save_now(self) -> bool:
@@ -24,13 +30,13 @@ class Pace:
         if notices.directory() is None:
             return False
         notices.asked()
-        due = time.monotonic() - self._saved_at >= self._every_s
+        due = self._clock() - self._saved_at >= self._every_s
         self.stopping, save = votes.stop_or_save(due)
         return self.stopping or save
 
     def saved(self) -> None:
         """Restart the save interval."""
-        self._saved_at = time.monotonic()
+        self._saved_at = self._clock()
 
 
 def leave_paused() -> NoReturn:

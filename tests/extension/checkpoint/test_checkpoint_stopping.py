@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import types
 from pathlib import Path
 
 import pytest
 
 from benchpool import checkpoint
 from benchpool.checkpoint import votes
+from benchpool_support import torch_stand_in
 
 RANK = """
 import os, pathlib, sys, time
@@ -166,53 +166,13 @@ def test_progress_is_written_whole_and_never_fails(
     assert [each.name for each in tmp_path.iterdir()] == ["progress.json"]
 
 
-class Group:
-    """Stand-in for ``torch.distributed``."""
-
-    class ReduceOp:
-        MAX = "max"
-
-    def __init__(self, others: list[int]) -> None:
-        self.others = others
-
-    def is_available(self) -> bool:
-        return True
-
-    is_initialized = is_available
-
-    def get_world_size(self) -> int:
-        return 2
-
-    def get_rank(self) -> int:
-        return 1
-
-    def get_backend(self) -> str:
-        return "gloo"
-
-    def all_reduce(self, flag: list[int], op: str) -> None:
-        assert op == "max"
-        flag[0] = max(flag[0], self.others.pop(0))
-
-
-class Flag(list[int]):
-    def tolist(self) -> list[int]:
-        return self
-
-
 def test_notice_of_one_rank_stops_process_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torch = types.ModuleType("torch")
-    monkeypatch.setattr(torch, "tensor", lambda values, device: Flag(values), raising=False)
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    group = Group([0, 1, 0])
-    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    group = torch_stand_in.Group([(0, 0), (1, 0), (0, 0)], rank=1)
+    torch_stand_in.install(monkeypatch, group=group)
     monkeypatch.setenv("BENCHPOOL_NOTICE_FILE", str(tmp_path / "notice"))
     monkeypatch.setattr(votes, "stopping", False)
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        answers = [checkpoint.should_stop() for _ in range(3)]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    answers = [checkpoint.should_stop() for _ in range(3)]
     assert answers == [False, True, True]
     assert votes.rank() == 1

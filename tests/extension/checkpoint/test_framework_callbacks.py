@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import random
-import signal
 import sys
 import types
 from collections.abc import Iterator
@@ -22,9 +21,8 @@ from benchpool.checkpoint import reports, votes
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield the folder of a job without a notice; writing its file ``notice`` requests a pause."""
-    before = signal.getsignal(signal.SIGTERM)
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a job without a notice; writing its file ``notice`` requests a pause."""
     monkeypatch.setenv("BENCHPOOL_NOTICE_FILE", str(tmp_path / "notice"))
     monkeypatch.setenv("BENCHPOOL_CHECKPOINT_DIR", str(tmp_path / "saved"))
     monkeypatch.setenv("BENCHPOOL_PROGRESS_FILE", str(tmp_path / "progress"))
@@ -33,8 +31,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(reports, "_followed", 0.0)
     monkeypatch.setattr(reports, "_last_text", "")
     monkeypatch.setattr(reports, "FOLLOW_S", 0.0)
-    yield tmp_path
-    signal.signal(signal.SIGTERM, before)
+    return tmp_path
 
 
 def module(

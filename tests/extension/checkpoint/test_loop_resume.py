@@ -1,19 +1,12 @@
-"""A loop that is paused or killed at any moment ends with the result of an uninterrupted loop.
-
-The programs train a small model with random numbers, so that one number drawn twice or omitted
-changes all later results.
-"""
+"""A loop that is paused or killed at any moment ends with the result of an uninterrupted loop."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,49 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchpool import checkpoint
-from benchpool.checkpoint import commit_manifest, loop_order, loop_saves, notices, reports, votes
-
-
-class Model:
-    """Object with a state, like a model or an optimizer."""
-
-    def __init__(self) -> None:
-        self.weight = 1.0
-        self.seen: dict[int, float] = {}
-
-    def learn(self, item: int, noise: float) -> float:
-        self.weight = (self.weight * 0.9 + noise * (item + 1)) % 97
-        self.seen[item] = self.weight
-        return self.weight
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"weight": self.weight, "seen": self.seen}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.weight, self.seen = state["weight"], dict(state["seen"])
-
-
-class Killed(BaseException):
-    """End of the process by a kill."""
-
-
-class Attempt:
-    """One run of a program, paused or killed at given turns."""
-
-    def __init__(self, folder: Path, ends: dict[str, int] | None = None) -> None:
-        self._notice = folder / "notice"
-        self._notice.unlink(missing_ok=True)
-        self._ends, self.turns = ends or {}, itertools.count(1)
-
-    def turn(self) -> None:
-        at = next(self.turns)
-        if at == self._ends.get("pause"):
-            self._notice.write_text("{}")
-        if at == self._ends.get("kill"):
-            raise Killed
-
-
-Code = Callable[[Attempt, list[Any]], object]
+from benchpool.checkpoint import loop_saves, reports
+from benchpool_support.loop_attempts import Attempt, Code, Killed, Model, result_after, run
 
 
 def one_loop(attempt: Attempt, progress: list[Any]) -> object:
@@ -131,46 +83,6 @@ CODES = [
     one_after_the_other,
     folds_with_models_of_their_own,
 ]
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-def run(code: Code, folder: Path, attempt: Attempt, environment: pytest.MonkeyPatch) -> object:
-    """Run one attempt as a process of its own would: nothing is left of the one before."""
-    environment.setenv("BENCHPOOL_NOTICE_FILE", str(folder / "notice"))
-    environment.setenv("BENCHPOOL_CHECKPOINT_DIR", str(folder / "saved"))
-    environment.setattr(loop_order, "program", loop_order.LoopOrder())
-    environment.setattr(votes, "stopping", False)
-    environment.setattr(reports, "by_program", False)
-    environment.setattr(reports, "_followed", 0.0)
-    environment.setattr(reports, "_last_text", "")
-    notices.signalled.clear()
-    random.seed(11)
-    try:
-        return code(attempt, [])
-    finally:
-        # A save in progress at a kill may be complete or absent. Here it is complete.
-        if loop_order.program.saves is not None:
-            loop_order.program.saves.finish()
-
-
-def result_after(code: Code, ends: list[tuple[str, int]]) -> tuple[object, list[str]]:
-    """Run a program to its end through these pauses and kills, at turns of each attempt."""
-    came: list[str] = []
-    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as environment:
-        environment.setattr(commit_manifest, "flush", lambda path: None)  # no power failure here
-        folder = Path(name)
-        for how, turn in ends:
-            try:
-                return run(code, folder, Attempt(folder, {how: turn}), environment), came
-            except (SystemExit, Killed) as end:
-                came.append(f"{how} {end}")
-        return run(code, folder, Attempt(folder), environment), came
 
 
 @pytest.mark.parametrize("code", CODES)
