@@ -1,7 +1,9 @@
-"""Reports of a training to the benchmark that pauses it: each loss, and its weights at the end."""
+"""Reports of a training to the benchmark that pauses it: losses, and weights at the end."""
 
 import hashlib
 import os
+import platform
+import sys
 from pathlib import Path
 
 PAUSE_AFTER = os.environ.get("TRAINING_PAUSE_AFTER")
@@ -9,6 +11,7 @@ PAUSE_AFTER = os.environ.get("TRAINING_PAUSE_AFTER")
 EPOCHS = int(os.environ.get("TRAINING_EPOCHS", "10"))
 DEVICE = os.environ.get("TRAINING_DEVICE", "cpu")
 """Device of the loop: ``cpu`` or ``cuda``."""
+LIBRARIES = ("torch", "transformers", "lightning", "keras")
 
 
 def loss(step: int, value: float) -> None:
@@ -19,9 +22,11 @@ def loss(step: int, value: float) -> None:
 
 
 def weights(parameters) -> None:  # type: ignore[no-untyped-def]
-    """Print the hash of the weights."""
+    """Print the hash of the weights, and the versions of Python and of the imported libraries."""
     digest = hashlib.sha256()
     for each in parameters:
         values = each.detach().flatten().tolist() if hasattr(each, "detach") else each.ravel()
         digest.update(" ".join(float(value).hex() for value in values).encode())
     print("weights", digest.hexdigest(), flush=True)
+    used = [f"{name} {sys.modules[name].__version__}" for name in LIBRARIES if name in sys.modules]
+    print("versions", ", ".join([*used, f"Python {platform.python_version()}"]), flush=True)
