@@ -24,6 +24,8 @@ STOP_SCOPE = "delete:servers"
 
 PAGE = 200
 TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 30.0
+"""Timeout for stopping a server, in seconds. JupyterHub answers after ``slow_stop_timeout``, 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ class HubDirectory:
         of = f"users/{quote(user, safe='')}"
         path = f"{of}/servers/{quote(name, safe='')}" if name else f"{of}/server"
         try:
-            answer = await self._http.delete(path)
+            answer = await self._http.delete(path, timeout=STOP_TIMEOUT_S)
         except httpx.HTTPError as error:
             raise Unavailable(
                 f"the Hub does not answer ({type(error).__name__}). The request is repeated.",

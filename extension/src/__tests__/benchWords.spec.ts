@@ -36,6 +36,7 @@ function idle(change: Partial<IBenchIdleness> = {}): IBenchIdleness {
     command: 'none',
     parks: false,
     asked: false,
+    stopping: false,
     ...change
   };
 }

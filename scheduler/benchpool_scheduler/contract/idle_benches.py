@@ -95,6 +95,7 @@ class BenchIdleness(Struct, frozen=True, kw_only=True):
         next_at: Time of the next step; null for none.
         command: Current command for its notebook server.
         asked: Whether it is released at its owner's request instead of by the rule.
+        stopping: Whether the Hub is asked to stop its server. Use ends this until the Hub accepts.
     """
 
     lease: str
@@ -118,3 +119,4 @@ class BenchIdleness(Struct, frozen=True, kw_only=True):
     command: BenchCommand
     asked: bool = False
     parks: bool = False
+    stopping: bool = False

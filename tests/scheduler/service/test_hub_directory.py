@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
@@ -122,3 +123,18 @@ async def test_missing_hub_scopes_are_reported() -> None:
         ):
             await directory.refresh()
         await directory.close()
+
+
+async def test_server_stop_outlasts_slow_answer_of_hub() -> None:
+    """JupyterHub answers 202 after ten seconds (``slow_stop_timeout``) if a stop takes longer."""
+    timeouts: list[float] = []
+
+    def stops(request: httpx.Request) -> httpx.Response:
+        timeouts.append(request.extensions["timeout"]["read"])
+        return httpx.Response(202)
+
+    transport = httpx.MockTransport(stops)
+    directory = HubDirectory("http://hub/api", "secret", transport=transport)
+    await directory.stop_server("susan", "")
+    await directory.close()
+    assert timeouts[0] > 10

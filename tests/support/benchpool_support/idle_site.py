@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import Lease, LeaseRequest
 from benchpool_scheduler.contract.idle_benches import BenchActivity, BenchIdleness
-from benchpool_scheduler.core.benches.idle import Sighting
+from benchpool_scheduler.core.benches.giving_back import Giving
+from benchpool_scheduler.core.benches.idle import IdleStep, IdleWatch, Sighting
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.hub import HubServer, StaticDirectory
+from benchpool_scheduler.hub import HubServer, HubUser, StaticDirectory
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.telemetry import GpuSample, HeldSample, Holder
 from benchpool_support.clocks import FakeClock
-from benchpool_support.pools import HUB, SUSAN, make_pool
+from benchpool_support.pools import HUB, SUSAN, make_pool, opened
 from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.serving import Served
 
 CONFIGURATION = """
 version: 1
@@ -34,13 +37,20 @@ def configuration(act: bool = True, more: str = "") -> str:
 
 @dataclass
 class HubThatStops(StaticDirectory):
-    """Hub that records the servers that it was asked to stop, or refuses."""
+    """Hub that records the servers that it was asked to stop, or refuses.
+
+    Attributes:
+        meanwhile: Runs between a request and its answer.
+    """
 
     stopped: list[tuple[str, str]] = field(default_factory=list)
     refuses: bool = False
+    meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def stop_server(self, user: str, name: str) -> None:
         """Record the server."""
+        if self.meanwhile is not None:
+            await self.meanwhile()
         if self.refuses:
             raise Unavailable("the Hub refuses to stop it (HTTP 403).")
         self.stopped.append((user, name))
@@ -140,14 +150,35 @@ def made(
     folder: Path, text: str | None = None, *, clock: FakeClock | None = None, **more: Any
 ) -> IdleSite:
     """Return a site that is not open yet."""
-    clock, hub = clock or FakeClock(), HubThatStops()
+    clock, hub = clock or FakeClock(), HubThatStops((HubUser("susan", groups={"staff": None}),))
     runtime = SeeingRuntime(devices(3))
     pool = make_pool(
         folder,
         configuration=load(text or configuration()),
         runtime=runtime,
-        directory=hub,
         clock=clock,
-        **more,
+        **{"directory": hub, **more},
     )
     return IdleSite(pool, clock, hub, runtime)
+
+
+@asynccontextmanager
+async def running(folder: Path, text: str | None = None, **more: Any) -> AsyncIterator[IdleSite]:
+    """Open a site and start its bench; the arguments are those of ``made``."""
+    site = made(folder, text, **more)
+    async with opened(site.pool):
+        await site.start()
+        yield site
+
+
+def stand(pool: Served, lease: str, step: IdleStep, giving: Giving = Giving.NONE) -> None:
+    """Set the idle step of a bench, as an hour of observations would have left it."""
+
+    async def lay() -> None:
+        watcher = pool.pool.idle.watcher
+        watcher.meet()
+        now = watcher.now()
+        watcher.benches[lease].watch = IdleWatch(step, at=now, since=now - 4000)
+        watcher.give(watcher.benches[lease], giving)
+
+    pool.do(lay())

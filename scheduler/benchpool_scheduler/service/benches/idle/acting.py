@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.contract.idle_benches import BenchAct
-from benchpool_scheduler.core.benches.giving_back import GIVING, TAKES_S, Giving, GivingNews
+from benchpool_scheduler.core.benches.giving_back import (
+    GIVING,
+    STOPS,
+    TAKES_S,
+    Giving,
+    GivingNews,
+)
 from benchpool_scheduler.core.benches.idle import IdleStep
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.hub import StopsServers
@@ -25,8 +31,7 @@ from benchpool_scheduler.store.records import LeaseRecord
 
 _PROBLEM = "idle-benches"
 
-STOP_AGAIN_S = 15.0
-"""Delay before the Hub is asked again to stop a server that still runs, in seconds."""
+_IN_USE = frozenset({IdleStep.USED, IdleStep.CPU_PHASE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +70,15 @@ class BenchGiver:
         self._runtime = runtime
         self._reservations = reservations
         self._parking = ParkingFirst(reservations.parking)
-        self._stop_asked: dict[str, float] = {}
         self._stopping: dict[str, WatchedBench] = {}
+        self._is_refused = False
         self.given: Topic[BenchGiven] = Topic()
 
     def act_of(self, bench: WatchedBench) -> BenchAct:
         """Return how a bench is released. Its server keeps running if it can work without GPUs."""
         report, fresh = bench.sights.last_report, bench.sights.is_fresh(self._watcher.now())
         alone = self._observed.settings.containers is None and isinstance(self._runtime, Holding)
-        if bench.giving in (Giving.NOTING, Giving.STOPPING):
+        if bench.giving in STOPS:
             return BenchAct.STOP
         if alone and fresh and report is not None and report.gives_up:
             return BenchAct.RELEASE
@@ -102,34 +107,63 @@ class BenchGiver:
         news = GivingNews.RELEASE if act is BenchAct.RELEASE else GivingNews.STOP
         bench.asked = asked
         self._publish(bench, act, done=False)
-        self._watcher.give(bench, GIVING[bench.giving][news])
+        self._on(bench, news)
 
     def noted(self, bench: WatchedBench) -> None:
         """Record that the note lies in the folder."""
-        self._watcher.give(bench, GIVING[bench.giving][GivingNews.NOTED])
+        self._on(bench, GivingNews.NOTED)
+
+    def drop(self, bench: WatchedBench) -> None:
+        """Drop the release of a bench, unless the Hub is stopping its server."""
+        self._on(bench, GivingNews.USED)
+
+    def _on(self, bench: WatchedBench, news: GivingNews) -> None:
+        self._watcher.give(bench, GIVING[bench.giving][news])
 
     async def advance(self) -> None:
-        """Begin due releases, drop those of benches in use again, and have servers stopped."""
-        rule, now = self._watcher.rule, self._watcher.now()
-        for bench in list(self._watcher.benches.values()):
-            due = rule.act and bench.watch.step is IdleStep.DUE
-            if due:
-                if not await self._park(bench):
-                    self.begin(bench, asked=False)
-            elif not bench.asked:
-                self._watcher.give(bench, GIVING[bench.giving][GivingNews.USED])
-            if now - bench.giving_since > TAKES_S.get(bench.giving, float("inf")):
-                self._watcher.give(bench, GIVING[bench.giving][GivingNews.LATE])
+        """Drop releases of benches in use again, have servers stopped, and begin due releases."""
         there = self._watcher.benches
+        for bench in there.values():
+            self._proceed(bench)
+        await self._stop_servers()
+        for bench in list(there.values()):
+            if self._is_due(bench) and not await self._park(bench):
+                self.begin(bench, asked=False)
         still = {id_ for id_, it in there.items() if it.watch.step is IdleStep.DUE}
         for bench in self._parking.parked(still):
             self._publish(bench, BenchAct.PARK, done=True)
+
+    def _proceed(self, bench: WatchedBench) -> None:
+        """Take the step that follows from time, then the step that follows from use."""
+        was_requested = bench.giving in (Giving.STOPPING, Giving.STOP_REFUSED)
+        if self._watcher.now() - bench.giving_since > TAKES_S.get(bench.giving, float("inf")):
+            self._on(bench, GivingNews.LATE)
+        if bench.asked:
+            # The owner requested it beside this use. Use after a request without effect ends it.
+            is_over = was_requested and bench.watch.step in _IN_USE
+        else:
+            is_over = not self._is_due(bench)
+        if is_over:
+            self._on(bench, GivingNews.USED)
+
+    def _is_due(self, bench: WatchedBench) -> bool:
+        return self._watcher.rule.act and bench.watch.step is IdleStep.DUE
+
+    async def _stop_servers(self) -> None:
+        """Ask the Hub to stop the servers that are due, and record those that have stopped."""
+        there = self._watcher.benches
         for id_ in self._stopping.keys() - there.keys():
             await self._stopped(self._stopping.pop(id_))
-        stops = {id_: it for id_, it in there.items() if it.giving is Giving.STOPPING}
-        self._stopping |= stops
-        self._stop_asked = {id_: at for id_, at in self._stop_asked.items() if id_ in there}
-        await asyncio.gather(*(self._stop(bench) for bench in stops.values()))
+        due = {id_: it for id_, it in there.items() if it.giving is Giving.STOP_DUE}
+        for bench in due.values():
+            self._on(bench, GivingNews.REQUESTED)
+        await asyncio.gather(*(self._stop(bench) for bench in due.values()))
+        asked = self._stopping | due  # a server may have stopped before the Hub's answer
+        self._stopping = {id_: it for id_, it in asked.items() if it.giving is Giving.STOPPING}
+        is_refused = any(it.giving is Giving.STOP_REFUSED for it in there.values())
+        if self._is_refused and not is_refused:
+            self._observed.report(_PROBLEM, None)
+        self._is_refused = is_refused
 
     async def _stopped(self, bench: WatchedBench) -> None:
         """Check that no process of a stopped server is on its GPUs, if the runtime can see them."""
@@ -146,21 +180,16 @@ class BenchGiver:
         self._publish(bench, BenchAct.STOP, done=True, looked=held is not None)
 
     async def _stop(self, bench: WatchedBench) -> None:
-        now, lease = self._watcher.now(), bench.lease
-        if now - self._stop_asked.get(lease.id, float("-inf")) < STOP_AGAIN_S:
-            return
-        self._stop_asked[lease.id] = now
-        directory = self._observed.settings.directory
+        lease, directory = bench.lease, self._observed.settings.directory
         try:
             if not isinstance(directory, StopsServers):
                 raise Unavailable("no Hub is connected.")
             await directory.stop_server(lease.user, lease.server)
         except BenchpoolError as error:
+            self._on(bench, GivingNews.REFUSED)
             self._observed.report(
                 _PROBLEM, f"An idle bench of {lease.user} is not stopped: {error.message}"
             )
-        else:
-            self._observed.report(_PROBLEM, None)
 
     async def released(self, bench: WatchedBench) -> None:
         """End a lease whose server keeps running, after checking that no process is on its GPUs.

@@ -122,7 +122,7 @@ class IdleBenchVerbs:
         rule = self.watcher.rule
         if bench.giving is Giving.STOPPING:
             raise Refused(
-                "This bench is already being stopped. Start it again from the Hub's page.",
+                "The Hub is stopping this bench. Start it again from the Hub's page.",
                 code="bench-stops",
             )
         if self.watcher.keep(bench) is None:
@@ -131,8 +131,7 @@ class IdleBenchVerbs:
                 code="kept-too-often",
                 numbers={"keeps": len(bench.keeps), "limit": rule.keeps_a_day},
             )
-        bench.asked = False
-        self.watcher.give(bench, Giving.NONE)
+        self.giver.drop(bench)
         await self.watcher.save(at_once=True)
         self.notify_owners()
         return self._view(bench)

@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.idle_benches import (
     BenchIdleness,
     BenchStep,
 )
-from benchpool_scheduler.core.benches.giving_back import Giving
+from benchpool_scheduler.core.benches.giving_back import HUB_STOPS, Giving
 from benchpool_scheduler.core.benches.idle import RESTING, IdleStep
 from benchpool_scheduler.service.benches.idle.watcher import IdleWatcher, WatchedBench
 from benchpool_scheduler.service.process.clock import moment
@@ -61,4 +61,5 @@ def idleness(
         command=COMMANDS.get(bench.giving, BenchCommand.NONE),
         asked=bench.asked,
         parks=parks and rule.act,
+        stopping=bench.giving in HUB_STOPS,
     )

@@ -201,9 +201,10 @@ class IdleWatcher:
         return {id_: it.watch.step for id_, it in self.benches.items() if it.watch.step in rungs}
 
     def give(self, bench: WatchedBench, giving: Giving) -> None:
-        """Record the progress of a bench's release."""
+        """Record the progress of a bench's release. Its end also ends its owner's request."""
         if giving is not bench.giving:
             bench.giving, bench.giving_since = giving, self.now()
+            bench.asked = bench.asked and giving is not Giving.NONE
 
 
 def _key(rule: IdleRule) -> str:
