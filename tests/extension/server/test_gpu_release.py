@@ -147,3 +147,34 @@ async def test_note_is_written_before_server_stop(
     until(lambda: any(one["noted"] for one in benches.reports), "it is noted")
     assert "was stopped" in (bench.root / NOTE).read_text()
     assert not (bench.root / "benchpool-idle-bench-2.md").exists()
+
+
+async def test_note_of_dropped_stop_is_removed_and_next_stop_leaves_new_one(
+    bench: NotebookServer, benches: ScriptedBenches
+) -> None:
+    kernel = live_kernels.start(bench.page)
+
+    async def answers(noted: bool, **facts: object) -> None:
+        """Change the answer, run a cell, and wait for the report that follows the answer."""
+        benches.facts, before = {"act": "stop", **facts}, len(benches.reports)
+        await live_kernels.run(bench.page, kernel, "0")
+        until(lambda: [it for it in benches.reports[before:] if it["noted"] is noted], "reported")
+
+    await answers(True, step="due", command="note")
+    note = bench.root / NOTE
+    first = note.read_text()
+    # The Hub is asked to stop the server: the note stays until the stop or its end.
+    await answers(True, step="due", stopping=True)
+    await answers(True, step="due", stopping=True)
+    assert note.read_text() == first
+    await answers(True, step="asked")  # used again: this report is still the old one
+    await answers(False, step="asked")
+    assert not note.exists()
+    # A later stop leaves its own note. Its owner's changes to it are not removed.
+    await answers(True, step="due", idle_s=7200.0, command="note")
+    assert "idle for 2 h" in note.read_text()
+    note.write_text("mine")
+    await answers(True, step="asked")
+    await answers(False, step="asked")
+    assert note.read_text() == "mine"
+    assert len(list(bench.root.glob("benchpool-idle-bench*"))) == 1

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from benchpool.server.bench import gpu_release, note_file, reports
 from benchpool.server.bench.bench_state import BenchNow, GivenBack
 from benchpool.server.bench.kernel_watch import KernelWatch
+from benchpool.server.bench.note_file import LeftNote
 from benchpool.server.bench.open_terminals import OpenTerminals
 from benchpool.server.bench.scheduler_link import SchedulerLink
 from benchpool_scheduler import phrases
@@ -57,6 +58,7 @@ class BenchWatch:
     _reported: BenchActivity | None = None
     _reported_at: float = 0.0
     _noted: bool = False
+    _stop_note: LeftNote | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -157,14 +159,30 @@ class BenchWatch:
     async def _report(self, now: BenchActivity) -> None:
         self._reported, self._reported_at = now, self.clock()
         answer = await self.link.report(now)
-        if answer is None or answer.command is BenchCommand.NONE:
+        if answer is None:
             return
         if answer.command is BenchCommand.RELEASE:
             await self._release(answer, now)
-        elif not self._noted:
-            self._leave_note(answer, stopped=True)
+        elif answer.command is BenchCommand.NOTE or answer.stopping:
+            self._note_stop(answer)
+        else:
+            self._withdraw_stop_note()
+
+    def _note_stop(self, answer: BenchIdleness) -> None:
+        """Leave the note about the coming stop, once, and report it."""
+        if not self._noted:
+            self._stop_note = self._leave_note(answer, stopped=True)
             self._noted, self._reported = True, None
             self._wake.set()
+
+    def _withdraw_stop_note(self) -> None:
+        """Remove the note about a stop that did not happen. A later stop leaves a new one."""
+        note, self._stop_note, self._noted = self._stop_note, None, False
+        if note is not None:
+            try:
+                note_file.withdraw(note)
+            except OSError as failed:
+                log.warning("cannot remove the note %s: %s", note.path, failed)
 
     async def _release(self, answer: BenchIdleness, reported: BenchActivity) -> None:
         """Take the GPUs from all kernels and terminals, after a last activity check."""
@@ -185,7 +203,7 @@ class BenchWatch:
             asked=answer.asked,
             idle_s=answer.idle_s,
             kernels=kernels,
-            note=note,
+            note=None if note is None else note.path.name,
             done=False,
         )
         await self._report_released(self.given_back)
@@ -194,7 +212,7 @@ class BenchWatch:
         if await self.link.released():
             self.given_back = replace(given_back, done=True)
 
-    def _leave_note(self, answer: BenchIdleness, *, stopped: bool) -> str | None:
+    def _leave_note(self, answer: BenchIdleness, *, stopped: bool) -> LeftNote | None:
         text = phrases.idle_note(
             at=datetime.now().astimezone(),
             user=answer.user,
