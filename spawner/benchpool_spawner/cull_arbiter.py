@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
 from benchpool_scheduler.client import AsyncClient, Credentials
-from benchpool_scheduler.contract.idle_benches import BenchCommand, BenchIdleness, BenchStep
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.contract import ParkedBench
+from benchpool_scheduler.contract.idle_benches import BenchIdleness
+from benchpool_scheduler.errors import BenchpoolError, Refused
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,9 @@ FRESH_S = 10.0
 """Cache lifetime of the scheduler's answer, which covers all servers, in seconds."""
 
 PATIENCE_S = 10.0
+
+PARKING_OFF = "parking-off"
+"""Code of the scheduler's refusal where the site parks no benches."""
 
 Server = tuple[str, str]
 """User and server name. The name is empty for the default server."""
@@ -40,13 +44,12 @@ class Arbiter(Protocol):
 
 
 def may_be_culled(bench: BenchIdleness) -> bool:
-    """Return whether a server with GPUs may be stopped: its bench is due and not protected.
+    """Return whether a server with GPUs may be stopped: the scheduler has the Hub stop it.
 
-    It may not be stopped while its notebook server carries out a command: releasing the GPUs and
-    continuing without them, or leaving a note for its owner.
+    A bench that is due may also be parked, or lose only its GPUs. Then its server continues.
     """
     spared = bench.kept_until is not None or bench.exempt_until is not None
-    return bench.step is BenchStep.DUE and bench.command is BenchCommand.NONE and not spared
+    return bench.stopping and not spared
 
 
 def is_inactive(inactive: timedelta | None, limit_s: float) -> bool:
@@ -89,36 +92,51 @@ def cull_arbiter(
         benches = await known.now()
         if benches is None:
             return False
-        bench = benches.get(whose(server))
-        return is_inactive(inactive, inactive_limit) if bench is None else may_be_culled(bench)
+        decided = benches.get(whose(server))
+        return is_inactive(inactive, inactive_limit) if decided is None else decided
 
     return arbiter
 
 
 class KnownBenches:
-    """Cache of all benches, because the culler checks many servers at once."""
+    """Cache of the decisions on all benches, because the culler checks many servers at once."""
 
     def __init__(self, credentials: Credentials, monotonic: Callable[[], float]) -> None:
         self._credentials = credentials
         self._monotonic = monotonic
         self._asking = asyncio.Lock()
         self._asked_at = float("-inf")
-        self._benches: Mapping[Server, BenchIdleness] | None = None
+        self._benches: Mapping[Server, bool] | None = None
 
-    async def now(self) -> Mapping[Server, BenchIdleness] | None:
-        """Return the benches by user and server. None if the scheduler does not answer."""
+    async def now(self) -> Mapping[Server, bool] | None:
+        """Return by server whether a bench may be stopped. None if the scheduler does not answer.
+
+        A parked bench holds no GPU, but the memory of its kernel ends with its server.
+        """
         async with self._asking:
             if self._monotonic() - self._asked_at >= FRESH_S:
                 self._benches = await self._ask()
                 self._asked_at = self._monotonic()
             return self._benches
 
-    async def _ask(self) -> Mapping[Server, BenchIdleness] | None:
+    async def _ask(self) -> Mapping[Server, bool] | None:
         try:
             async with asyncio.timeout(PATIENCE_S), AsyncClient(self._credentials) as client:
+                # In this order, a bench that returns to its GPU in between is in one of them.
+                parked = await _parked(client)
                 benches = await client.benches()
         except (BenchpoolError, TimeoutError) as failed:
             why = str(failed) or f"it did not answer within {PATIENCE_S:.0f} s."
             log.warning("No server is culled, because the scheduler reports no benches: %s", why)
             return None
-        return {(it.user, it.server): it for it in benches}
+        kept = {(it.user, it.server): False for it in parked}
+        return kept | {(it.user, it.server): may_be_culled(it) for it in benches}
+
+
+async def _parked(client: AsyncClient) -> Sequence[ParkedBench]:
+    try:
+        return await client.parked_benches()
+    except Refused as refused:
+        if refused.code == PARKING_OFF:
+            return ()
+        raise

@@ -13,29 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jupyterhub_idle_culler import IdleCuller, cull_idle
+from jupyterhub_idle_culler import cull_idle
 from tornado.httpserver import HTTPServer
 from tornado.testing import bind_unused_port
 from tornado.web import Application, RequestHandler
 
-from benchpool_scheduler.contract import LeaseRequest
+from benchpool_scheduler.contract import LeaseRequest, ParkStep
 from benchpool_scheduler.contract.idle_benches import BenchAct, BenchCommand, BenchIdleness
 from benchpool_scheduler.contract.idle_benches import BenchStep as Step
 from benchpool_scheduler.core.benches.giving_back import Giving
-from benchpool_scheduler.core.benches.idle import IdleStep, IdleWatch
+from benchpool_scheduler.core.benches.idle import IdleStep
+from benchpool_scheduler.core.benches.parking import ParkState
 from benchpool_spawner.cull_arbiter import (
     FRESH_S,
     Arbiter,
     cull_arbiter,
     may_be_culled,
 )
-from benchpool_support.checkout import ROOT
 from benchpool_support.clocks import FakeClock
+from benchpool_support.idle_site import stand
+from benchpool_support.parkers import ScriptedParker
 from benchpool_support.serving import Served, served
+from benchpool_support.waiting import until
 
 CONFIGURATION = """\
 version: 1
-build: {users: {susan: 2, joe: 1}}
+build: {users: {susan: 2, joe: 1}, lend_idle: true, parking: true}
 idle_benches:
   act: true
   exempt: [{who: joe, until: 2099-12-31}]
@@ -56,21 +59,14 @@ def bench(**more: Any) -> BenchIdleness:
 
 
 @pytest.mark.parametrize("step", Step)
-def test_only_due_bench_may_be_culled(step: Step) -> None:
-    assert may_be_culled(bench(step=step)) is (step is Step.DUE)
+def test_bench_is_culled_only_while_hub_is_to_stop_it(step: Step) -> None:
+    assert not may_be_culled(bench(step=step))
+    assert may_be_culled(bench(step=step, stopping=True))
 
 
-@pytest.mark.parametrize(
-    "spared",
-    [
-        {"kept_until": LATER},
-        {"exempt_until": LATER},
-        {"command": BenchCommand.RELEASE},
-        {"command": BenchCommand.NOTE},
-    ],
-)
-def test_spared_due_bench_is_not_culled(spared: dict[str, Any]) -> None:
-    assert not may_be_culled(bench(**spared))
+@pytest.mark.parametrize("spared", ["kept_until", "exempt_until"])
+def test_spared_bench_is_not_culled(spared: str) -> None:
+    assert not may_be_culled(bench(stopping=True, **{spared: LATER}))
 
 
 @dataclass
@@ -144,19 +140,6 @@ def hold(pool: Served, user: str, server: str) -> str:
     return pool.client("hub").reserve(request).id
 
 
-def stand(pool: Served, lease: str, step: IdleStep, giving: Giving = Giving.NONE) -> None:
-    """Set the idle step of a bench, as an hour of observations would have left it."""
-
-    async def lay() -> None:
-        watcher = pool.pool.idle.watcher
-        watcher.meet()
-        now = watcher.now()
-        watcher.benches[lease].watch = IdleWatch(step, at=now, since=now - 4000)
-        watcher.give(watcher.benches[lease], giving)
-
-    pool.do(lay())
-
-
 @pytest.mark.slow
 async def test_culler_stops_due_benches_and_servers_without_gpus(pool: Served) -> None:
     used, other = hold(pool, "susan", ""), hold(pool, "susan", "lab")
@@ -168,10 +151,14 @@ async def test_culler_stops_due_benches_and_servers_without_gpus(pool: Served) -
     async def culled(timeout_s: int = 3600) -> list[str]:
         return await hub.culled(cull_arbiter(pool.url, "hub"), timeout_s)
 
-    stand(pool, other, IdleStep.ASKED)
-    assert await culled() == ["jemma/server"]
-    stand(pool, other, IdleStep.DUE, Giving.RELEASING)
-    assert await culled() == ["jemma/server"]
+    for step, giving in (
+        (IdleStep.ASKED, Giving.NONE),
+        (IdleStep.DUE, Giving.NONE),  # nothing has begun: it may still be parked
+        (IdleStep.DUE, Giving.RELEASING),
+        (IdleStep.DUE, Giving.NOTING),
+    ):
+        stand(pool, other, step, giving)
+        assert await culled() == ["jemma/server"]
     stand(pool, other, IdleStep.DUE, Giving.STOPPING)
     assert await culled() == ["jemma/server", "susan/servers/lab"]
     assert await culled(timeout_s=10_000) == ["susan/servers/lab"]
@@ -211,17 +198,30 @@ async def test_unavailable_scheduler_prevents_culling(
 
 
 @pytest.mark.slow
-async def test_documented_culler_configuration_works(
-    pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (ROOT / "docs/howto/idle-culler.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    file = tmp_path / "idle_culler_config.py"
-    file.write_text(next(it for it in blocks if "c.IdleCuller" in it))
-    monkeypatch.setenv("BENCHPOOL_URL", pool.url)
-    monkeypatch.setenv("JUPYTERHUB_API_TOKEN", "hub")
-    culler = IdleCuller()
-    culler.load_config_file(str(file))
-    stand(pool, hold(pool, "susan", ""), IdleStep.CPU_PHASE)
+async def test_parked_bench_is_not_culled(tmp_path: Path) -> None:
+    parker = ScriptedParker(ParkState.LOCKING)
     hub = ScriptedHub([("susan", ""), ("jemma", "")])
-    assert await hub.culled(culler.cull_arbiter_hook) == ["jemma/server"]
+    with served(tmp_path, configuration=CONFIGURATION, gpus=3, parker=parker) as pool:
+        susan = pool.client("susan")
+
+        async def culled() -> list[str]:
+            return await hub.culled(cull_arbiter(pool.url, "hub"))
+
+        def stands(*steps: ParkStep) -> None:
+            until(lambda: tuple(it.step for it in susan.parked_benches()) == steps, f"{steps}")
+
+        lease = hold(pool, "susan", "")
+        stand(pool, lease, IdleStep.DUE)
+        susan.park_bench(lease)
+        stands(ParkStep.PARKING)
+        assert await culled() == ["jemma/server"]
+        parker.goal = ParkState.PARKED
+        stands(ParkStep.PARKED)
+        assert susan.benches() == []  # the culler sees a server without GPUs
+        assert await culled() == ["jemma/server"]
+        parker.goal = ParkState.RUNNING
+        susan.unpark_bench(lease)
+        stands()
+        assert await culled() == ["jemma/server"]
+        pool.client("hub").release(lease)
+        assert await culled() == ["jemma/server", "susan/server"]
