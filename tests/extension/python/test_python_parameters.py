@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import nbformat
@@ -59,7 +60,7 @@ def test_wrong_parameter_name_or_type_is_rejected_before_sending(book: Path) -> 
 def test_magic_sets_constants_of_included_cells(susan: Path) -> None:
     cells = magic.cells_of(["", "lr = 0.1\nunused = 2", "%%train"], "steps = 3\nprint(lr, steps)")
     options = magic.read_options("-p lr=0.5 --parameter steps=4")
-    draft = magic.draft_of(cells, options, {})
+    draft = magic.draft_of(cells, options, {}, sys.executable)
     (text,) = [each for each in draft.contents.values() if isinstance(each, bytes)]
     sources = [each.source for each in nbformat.reads(text.decode(), as_version=4).cells]
     assert sources == ["lr = 0.5\nunused = 2", "# %%train\nsteps = 4\nprint(lr, steps)"]
@@ -68,6 +69,6 @@ def test_magic_sets_constants_of_included_cells(susan: Path) -> None:
     with pytest.raises(
         InvalidInput, match=r"^The selection has no parameter `lrr`: did you mean lr"
     ):
-        magic.draft_of(cells, magic.read_options("-p lrr=1"), {})
+        magic.draft_of(cells, magic.read_options("-p lrr=1"), {}, sys.executable)
     with pytest.raises(InvalidInput, match=r"^-p lr is not NAME=VALUE"):
         magic.read_options("-p lr")
