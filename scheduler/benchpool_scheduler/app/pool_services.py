@@ -106,7 +106,12 @@ class GateCounts:
         """Return the request figures of a service."""
         seen = self._gate.figures(name)
         return ServiceFlow(
-            seen.requests_per_s, seen.p50_ms, seen.p95_ms, seen.in_flight, seen.last_request_at
+            requests_per_s=seen.requests_per_s,
+            p50_ms=seen.p50_ms,
+            p95_ms=seen.p95_ms,
+            in_flight=seen.in_flight,
+            last_request_at=seen.last_request_at,
+            unserved_at=seen.unserved_at,
         )
 
     def in_flight(self, name: str, replica: str) -> int:

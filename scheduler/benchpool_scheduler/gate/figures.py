@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 WINDOW_S = 60
@@ -27,8 +28,10 @@ class ServiceFigures:
         requests_per_s: Over the last minute; an upgrade to a websocket counts as one request.
         p50_ms, p95_ms: From the arrival of a request to the last byte of its answer; None without
             requests.
-        in_flight: Requests and websockets that are open now.
-        last_request_at: By the gate's clock, None if there was none since the process began.
+        in_flight: Requests and websockets that are open now, and requests that wait for a replica.
+        last_request_at: Time of the last request that a replica got, by the gate's clock; None if
+            there was none since the process began.
+        unserved_at: Time of the last request that found no ready replica; None if there was none.
     """
 
     requests_per_s: float
@@ -36,6 +39,7 @@ class ServiceFigures:
     p95_ms: float | None
     in_flight: int
     last_request_at: float | None
+    unserved_at: float | None = None
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
@@ -54,6 +58,7 @@ class _Window:
     counts: deque[tuple[int, int]] = field(default_factory=deque)
     samples: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
     last: float | None = None
+    unserved: float | None = None
 
     def came(self, now: float) -> None:
         self.last = now
@@ -109,16 +114,25 @@ class RequestFigures:
 
     def begin(self, name: str, backend: str) -> None:
         """Count a request that goes to a replica."""
-        now = self._now()
-        self._make_room()
-        window = self._windows.get(name)
-        if window is None:
-            window = self._windows[name] = _Window()
-        window.came(now)
+        self._window(name).came(self._now())
         self._open[name] += 1
         self._open_at[backend] += 1
         self._turn += 1
         self._turns[backend] = self._turn
+
+    def unserved(self, name: str) -> None:
+        """Note a request that found no ready replica."""
+        self._window(name).unserved = self._now()
+
+    @contextmanager
+    def waiting(self, name: str) -> Iterator[None]:
+        """Count a request that waits for a replica inside this context."""
+        self._open[name] += 1
+        try:
+            yield
+        finally:
+            self._closed(self._open, name)
+            self.unserved(name)
 
     def end(self, name: str, backend: str, took_s: float | None) -> None:
         """Count the end of a request; ``took_s`` is None if its duration does not count."""
@@ -127,10 +141,8 @@ class RequestFigures:
         if window is not None and took_s is not None:
             window.samples.append((now, took_s * 1000))
             window.forget(now)
-        for counter, key in ((self._open, name), (self._open_at, backend)):
-            counter[key] -= 1
-            if counter[key] <= 0:
-                del counter[key]
+        self._closed(self._open, name)
+        self._closed(self._open_at, backend)
         if backend not in self._open_at:
             for waiting in self._drained.pop(backend, ()):
                 if not waiting.done():
@@ -164,7 +176,18 @@ class RequestFigures:
             p95_ms=quantile(ordered, 0.95),
             in_flight=self._open[name],
             last_request_at=window.last,
+            unserved_at=window.unserved,
         )
+
+    @staticmethod
+    def _closed(counter: Counter[str], key: str) -> None:
+        counter[key] -= 1
+        if counter[key] <= 0:
+            del counter[key]
+
+    def _window(self, name: str) -> _Window:
+        self._make_room()
+        return self._windows.setdefault(name, _Window())
 
     def _make_room(self) -> None:
         if len(self._turns) >= MOST_SERVICES:

@@ -84,7 +84,7 @@ class GateHandler(GateTransport):
                 code="malformed",
             )
         wait_s = waiting.wait_s(request.headers.get("Prefer", ""))
-        route = await waiting.held(desk.directory, name, caller, self.gone, wait_s)
+        route = await waiting.held(desk.directory, desk.figures, name, caller, self.gone, wait_s)
         base = f"{desk.prefix}s/{name}"
         if uri.partition("?")[0] == base:
             self._to_the_slash(uri, base)

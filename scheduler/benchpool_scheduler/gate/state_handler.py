@@ -37,7 +37,10 @@ class ServiceStateHandler(RequestHandler):
             self.set_header(name, value)
 
     async def get(self, name: str) -> None:
-        """Answer immediately if the page has seen another state, else at the next change."""
+        """Answer immediately if the page has seen another state, else at the next change.
+
+        A page that has seen a state waits for the service, so it wakes it like a request.
+        """
         desk = self._desk
         caller = await desk.identity.authenticate(self)
         if caller is None:
@@ -45,9 +48,12 @@ class ServiceStateHandler(RequestHandler):
         desk.limits.request(caller)
         seen = self.get_query_argument("seen", "")
         with desk.place_of(caller, self.gone):
-            route = await waiting.seen_changed(
-                desk.directory, name, caller, self.gone, seen, HELD_S if seen else 0.0
-            )
+            if seen:
+                route = await waiting.seen_changed(
+                    desk.directory, desk.figures, name, caller, self.gone, seen, HELD_S
+                )
+            else:
+                route = desk.directory.route(name, caller)
         self.set_header("Content-Type", "application/json; charset=utf-8")
         self.finish(
             msgspec.json.encode(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.gate.directory import Openness, ServiceDirectory, ServiceRoute
+from benchpool_scheduler.gate.figures import RequestFigures
 from benchpool_scheduler.service import Caller
 
 MOST_HELD_S = 300
@@ -61,13 +62,30 @@ def not_yet(route: ServiceRoute) -> Unavailable:
     )
 
 
+def _asked(
+    directory: ServiceDirectory, figures: RequestFigures, name: str, caller: Caller
+) -> ServiceRoute:
+    """Return the route for a request, which wakes the service. Errors: NotFound."""
+    route = directory.route(name, caller)
+    directory.asked(name)
+    if not answers(route):
+        figures.unserved(name)
+    return route
+
+
 async def held(
-    directory: ServiceDirectory, name: str, caller: Caller, gone: asyncio.Event, longest_s: float
+    directory: ServiceDirectory,
+    figures: RequestFigures,
+    name: str,
+    caller: Caller,
+    gone: asyncio.Event,
+    longest_s: float,
 ) -> ServiceRoute:
     """Return the route as soon as requests can be forwarded, or after a timeout.
 
     Args:
         directory: Directory of the services.
+        figures: Request figures, in which the wait is counted.
         name: Name of the service, which is woken.
         caller: The caller, whose access is checked again each time.
         gone: Set when the client no longer waits.
@@ -76,26 +94,16 @@ async def held(
     Raises:
         NotFound: There is no such service for the caller.
     """
-    route = directory.route(name, caller)
-    directory.asked(name)
+    route = _asked(directory, figures, name, caller)
     if answers(route) or longest_s <= 0:
         return route
-    loop = asyncio.get_running_loop()
-    last = loop.time() + longest_s
-    while True:
-        change = asyncio.ensure_future(directory.changed(name))
-        try:
-            route = directory.route(name, caller)
-            left_s = last - loop.time()
-            if answers(route) or left_s <= 0 or gone.is_set():
-                return route
-            await _first(change, gone, left_s)
-        finally:
-            change.cancel()
+    with figures.waiting(name):
+        return await _changed(directory, name, caller, gone, longest_s, answers)
 
 
 async def seen_changed(
     directory: ServiceDirectory,
+    figures: RequestFigures,
     name: str,
     caller: Caller,
     gone: asyncio.Event,
@@ -104,9 +112,31 @@ async def seen_changed(
 ) -> ServiceRoute:
     """Return the route when it differs from the state that a page has seen, or after a timeout.
 
+    The page waits for the service, which is woken if it sleeps.
+
     Raises:
         NotFound: There is no such service for the caller.
     """
+    _asked(directory, figures, name, caller)
+    return await _changed(
+        directory,
+        name,
+        caller,
+        gone,
+        longest_s,
+        lambda route: answers(route) or fingerprint(route) != seen,
+    )
+
+
+async def _changed(
+    directory: ServiceDirectory,
+    name: str,
+    caller: Caller,
+    gone: asyncio.Event,
+    longest_s: float,
+    done: Callable[[ServiceRoute], bool],
+) -> ServiceRoute:
+    """Return the route when it is as awaited, after a timeout, or when the client has gone."""
     loop = asyncio.get_running_loop()
     last = loop.time() + longest_s
     while True:
@@ -114,7 +144,7 @@ async def seen_changed(
         try:
             route = directory.route(name, caller)
             left_s = last - loop.time()
-            if answers(route) or fingerprint(route) != seen or left_s <= 0 or gone.is_set():
+            if done(route) or left_s <= 0 or gone.is_set():
                 return route
             await _first(change, gone, left_s)
         finally:

@@ -95,15 +95,21 @@ def _idle_at(
 ) -> float | None:
     """Return when a service goes to sleep if no request comes, or None if it does not.
 
-    A service with a starting replica stays awake, so that the program can finish loading.
+    A service with a starting replica stays awake, so that the program can finish loading. A service
+    whose clients wait keeps its place in the queue until a replica answers.
     """
     if standing.plan.least or standing.mode is not ServiceMode.AWAKE or traffic.in_flight:
         return None
-    if any(it.phase is ReplicaPhase.STARTING for it in live):
+    phases = {it.phase for it in live}
+    if ReplicaPhase.STARTING in phases:
+        return None
+    asked = max(standing.mode_since, traffic.unserved or 0.0)
+    clients_wait = traffic.last is None or traffic.last < asked
+    if clients_wait and phases == {ReplicaPhase.WAITING}:
         return None
     ready = [it.ready_since for it in live if it.ready_since is not None]
-    asked = traffic.watched if traffic.last is None else traffic.last
-    return max(asked, standing.mode_since, *ready) + standing.plan.idle_s
+    served = traffic.watched if traffic.last is None else traffic.last
+    return max(served, asked, *ready) + standing.plan.idle_s
 
 
 def _to_leave(

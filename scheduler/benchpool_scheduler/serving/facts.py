@@ -68,12 +68,14 @@ class ServiceTraffic:
 
     Attributes:
         in_flight: Requests of all replicas, and requests that wait for a replica.
-        last: Time of the last request; None if there was none since ``watched``.
+        last: Time of the last request that a replica got; None if there was none since ``watched``.
+        unserved: Time of the last request that found no ready replica; None if there was none.
         watched: Since when requests are counted.
     """
 
     in_flight: int = 0
     last: float | None = None
+    unserved: float | None = None
     watched: float = 0.0
 
 

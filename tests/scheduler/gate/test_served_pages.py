@@ -163,6 +163,10 @@ async def test_waiting_page_follows_state_and_opens_service(
     questions = [one for one in asked if "service-state" in one]
     assert len(questions) <= 3  # a request is held until the state changes
     await until_async(lambda: origin.directory.waiting("late"))
+    origin.directory.woken.clear()
+    origin.directory.set("late", Openness.ASLEEP, (), "It sleeps.")
+    await until_async(lambda: origin.directory.woken)  # the open page wakes it
+    await until_async(lambda: origin.directory.waiting("late"))
     backends = origin.directory.routes["chat"].backends
     origin.directory.set("late", Openness.READY, backends)
     await expect(page).to_have_title("chat")

@@ -78,10 +78,12 @@ async def test_request_preferring_wait_is_answered_when_ready(
     )
     await until_async(lambda: starting.directory.woken)
     starting.directory.set("chat", Openness.STARTING, (), "It loads.")  # not yet
+    assert starting.gate.figures("chat").in_flight == 1
     async with echo() as backend:
         starting.directory.set("chat", Openness.READY, (backend,))
         request = echoed((await asyncio.wait_for(asked, 120)).content)
     assert (request["method"], request["body"]) == (method, body.decode())
+    assert starting.gate.figures("chat").in_flight == 0
 
 
 async def test_request_waits_at_most_its_preferred_time(
@@ -100,6 +102,7 @@ async def test_disconnected_client_is_no_longer_held(starting: Stage) -> None:
     await until_async(lambda: starting.directory.waiting("chat"))
     writer.close()
     await until_async(lambda: not starting.directory.waiting("chat"))
+    await until_async(lambda: starting.gate.figures("chat").in_flight == 0)
 
 
 async def test_held_client_losing_permission_gets_not_found(
@@ -125,7 +128,21 @@ async def test_page_is_notified_of_state_change(starting: Stage, susan: httpx.As
     async with echo() as backend:
         starting.directory.set("chat", Openness.READY, (backend,))
         assert (await susan.get("service-state/chat", params={"seen": now["seen"]})).json()["ready"]
-    assert starting.directory.woken == []  # reading the state wakes nothing
+
+
+async def test_waiting_page_wakes_service_that_fell_asleep(
+    starting: Stage, susan: httpx.AsyncClient
+) -> None:
+    seen = (await susan.get("service-state/chat")).json()["seen"]
+    assert starting.directory.woken == [], "a look at the state wakes nothing"
+    assert starting.gate.figures("chat").unserved_at is None
+    starting.directory.set("chat", Openness.ASLEEP, (), "It sleeps.")
+    now = (await susan.get("service-state/chat", params={"seen": seen})).json()
+    assert (now["state"], starting.directory.woken) == ("asleep", ["chat"])
+    assert starting.gate.figures("chat").unserved_at is not None
+    starting.directory.denied.add("susan")
+    answer = await susan.get("service-state/chat", params={"seen": seen})
+    assert (answer.status_code, starting.directory.woken) == (404, ["chat"])
 
 
 @pytest.mark.parametrize("headers", [{}, {"Cookie": f"{SESSION}=joe"}])

@@ -169,6 +169,22 @@ async def test_idle_service_sleeps_and_wakes_unless_stopped(
     ]
 
 
+async def test_queued_service_keeps_its_place_longer_than_idle_time(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    held = JobSubmission(entry=CommandEntry(["train"]), gpus=2, preemptible=False)
+    for caller in (SUSAN, JEMMA):
+        job = await pool.jobs.submit(caller, held)
+        await reached(pool, job.id, State.RUNNING)
+    await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, min_replicas=0, idle_s=600))
+    queued = await until_service(pool, "llm", ServiceState.PAUSED)
+    clock.pass_s(6000)
+    await pool.services.runner.look()
+    still = pool.services.show(SUSAN, "llm")
+    assert (still.state, still.replicas) == (ServiceState.PAUSED, queued.replicas)
+    assert "It waits for GPUs of the pool" in still.text
+
+
 async def test_new_version_is_ready_before_old_one_stops(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock, requests: Requests
 ) -> None:
@@ -223,12 +239,22 @@ async def test_service_events_and_gpu_use_require_right_to_change(
     assert (shown.replicas, shown.events) == ([], [])
 
 
-async def test_replicas_scale_with_requests_within_quota(pool: Pool, requests: Requests) -> None:
-    await pool.services.serve(SUSAN, ServiceRequest("llm", SERVED, max_replicas=3, in_flight=2))
+@pytest.mark.parametrize("preemptible", [True, False])
+async def test_replicas_scale_with_requests_and_run_beyond_quota_if_preemptible(
+    pool: Pool, requests: Requests, *, preemptible: bool
+) -> None:
+    served = JobSubmission(entry=SERVED.entry, preemptible=preemptible)
+    await pool.services.serve(SUSAN, ServiceRequest("llm", served, max_replicas=3, in_flight=2))
     await until_service(pool, "llm", ServiceState.READY)
     requests.now = ServiceFlow(in_flight=5, last_request_at=0.0)
     grown = await until_service(pool, "llm", ServiceState.READY, replicas=3)
     assert grown.wanted == 3
+    ready = 3 if preemptible else 2  # the quota is 2 of 4 GPUs
+    grown = await until_async(
+        lambda: pool.services.show(SUSAN, "llm"),
+        holds=lambda now: sum(it.phase == "ready" for it in now.replicas) == ready,
+    )
+    assert ("Another replica waits" in grown.text) is not preemptible
 
 
 async def test_replicas_survive_scheduler_restart(

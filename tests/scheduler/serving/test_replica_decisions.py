@@ -105,6 +105,9 @@ class World:
 
     def request(self, in_flight: int) -> None:
         self.traffic = replace(self.traffic, in_flight=in_flight, last=self.now)
+        self.request_wakes()
+
+    def request_wakes(self) -> None:
         mode = mode_after(self.standing.mode, ServiceSign.REQUEST)
         if mode is not self.standing.mode:
             self.standing = replace(self.standing, mode=mode, mode_since=self.now)
@@ -262,6 +265,57 @@ def test_idle_service_sleeps_and_wakes_on_request() -> None:
     world.request(1)
     world.settle()
     assert len(world.phases(READY)) == 1
+
+
+def test_service_keeps_its_place_in_queue_while_clients_wait() -> None:
+    world = World(ServicePlan(least=0, idle_s=400.0), room=0)
+    world.settle()
+    world.now += 4000.0
+    assert world.look().nothing, "it was started and has not answered yet"
+    world.room = 1
+    world.settle()
+    world.request(0)
+    world.now += 400.0
+    world.settle()
+    assert world.standing.replicas == ()
+    world.room = 0
+    world.traffic = replace(world.traffic, unserved=world.now)
+    world.request_wakes()
+    world.settle()
+    world.now += 4000.0
+    acts = world.look()
+    assert (acts.mode, acts.leave) == (AWAKE, ()), "a request woke it"
+    world.room = 1
+    world.settle()
+    assert len(world.phases(READY)) == 1
+    world.now += 400.0
+    assert world.look().mode is ASLEEP, "nothing came after it was ready"
+
+
+def test_preempted_service_sleeps_unless_a_request_came_since() -> None:
+    world = World(ServicePlan(least=0, idle_s=400.0))
+    world.settle()
+    world.request(0)
+    (replica,) = world.phases(READY)
+    world.room = 0
+    world.put(replace(replica, phase=WAITING, ready_since=None))
+    world.now += 100.0
+    asked = replace(world.traffic, unserved=world.now)
+    world.now += 400.0
+    assert decide(world.standing, world.traffic, world.now).mode is ASLEEP
+    assert decide(world.standing, asked, world.now + 4000.0).mode is AWAKE
+
+
+def test_request_without_replica_counts_as_use() -> None:
+    world = World(ServicePlan(least=0, idle_s=400.0), broken=frozenset({1}))
+    world.look()
+    world.start()
+    world.answer()
+    world.now += 300.0
+    world.traffic = replace(world.traffic, unserved=world.now)
+    world.now += 300.0
+    assert decide(world.standing, world.traffic, world.now).mode is AWAKE
+    assert decide(world.standing, world.traffic, world.now + 100.0).mode is ASLEEP
 
 
 def test_service_with_minimum_replicas_never_sleeps() -> None:

@@ -133,7 +133,9 @@ class ReplicaTable:
     def traffic(self, service: ServiceRecord) -> ServiceTraffic:
         """Return the traffic of a service."""
         flow = self.counts.flow(service.name)
-        return ServiceTraffic(flow.in_flight, flow.last_request_at, self._began)
+        return ServiceTraffic(
+            flow.in_flight, flow.last_request_at, flow.unserved_at, watched=self._began
+        )
 
 
 def plan_of(service: ServiceRecord, *, shared: bool) -> ServicePlan:

@@ -13,7 +13,10 @@ class ServiceFlow:
     Attributes:
         p50_ms, p95_ms: Times to an answer, in milliseconds; None without answers.
         in_flight: Open requests, including requests that wait for a replica.
-        last_request_at: Epoch seconds; None if no request is known.
+        last_request_at: Time of the last request that a replica got, in epoch seconds; None if no
+            request is known.
+        unserved_at: Time of the last request that found no ready replica, in epoch seconds, or
+            None.
     """
 
     requests_per_s: float = 0.0
@@ -21,6 +24,7 @@ class ServiceFlow:
     p95_ms: float | None = None
     in_flight: int = 0
     last_request_at: float | None = None
+    unserved_at: float | None = None
 
 
 class RequestCounts(Protocol):
