@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 from benchpool_scheduler.errors import InvalidInput
 
-LOOPBACK = "127.0.0.1"
-
 
 class Shows(StrEnum):
     """Kind of input of a template."""
@@ -30,7 +28,8 @@ class ServiceTemplate:
 
     Attributes:
         package: Package that must be installed in its Python.
-        words: Command in the words of a terminal. ``{what}`` stands for its input.
+        words: Command in the words of a terminal. ``{what}`` stands for its input, and ``{host}``
+            and ``{port}`` for the address of a replica.
         env: Environment variables. ``readiness``: path that answers when it is ready.
     """
 
@@ -51,20 +50,20 @@ TEMPLATES: Mapping[str, ServiceTemplate] = MappingProxyType(
         "tensorboard": ServiceTemplate(
             "tensorboard",
             Shows.FOLDER,
-            ("-m", "tensorboard.main", "--logdir", "{what}", "--host", LOOPBACK, "--port", "{port}",
+            ("-m", "tensorboard.main", "--logdir", "{what}", "--host", "{host}", "--port", "{port}",
              "--load_fast=false"),
         ),
         "mlflow": ServiceTemplate(
             "mlflow",
             Shows.STORE,
-            ("-m", "mlflow", "server", "--host", LOOPBACK, "--port", "{port}", "--workers", "1",
+            ("-m", "mlflow", "server", "--host", "{host}", "--port", "{port}", "--workers", "1",
              "--backend-store-uri", "{what}"),
             readiness="/health",
         ),
         "streamlit": ServiceTemplate(
             "streamlit",
             Shows.SCRIPT,
-            ("-m", "streamlit", "run", "--server.address", LOOPBACK, "--server.port", "{port}",
+            ("-m", "streamlit", "run", "--server.address", "{host}", "--server.port", "{port}",
              "--server.headless", "true", "--browser.gatherUsageStats", "false", "{what}"),
             readiness="/_stcore/health",
         ),
@@ -73,7 +72,7 @@ TEMPLATES: Mapping[str, ServiceTemplate] = MappingProxyType(
             Shows.SCRIPT,
             ("{what}",),
             {
-                "GRADIO_SERVER_NAME": LOOPBACK,
+                "GRADIO_SERVER_NAME": "{host}",
                 "GRADIO_SERVER_PORT": "{port}",
                 "GRADIO_ROOT_PATH": "{prefix}",
                 "GRADIO_ANALYTICS_ENABLED": "False",

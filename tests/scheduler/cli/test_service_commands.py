@@ -14,6 +14,10 @@ import yaml
 from benchpool_scheduler import cli
 from benchpool_scheduler.client import service_documents
 from benchpool_scheduler.client.service_templates import TEMPLATES, filled
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract.serving import ServiceAccess
+from benchpool_scheduler.service.jobs.serving.replica_submissions import of_replica
+from benchpool_scheduler.store.service_files import ServiceRecord
 from benchpool_support.waiting import until
 
 Benchpool = Callable[..., Any]
@@ -171,10 +175,34 @@ def test_template_runs_script_with_library_settings(benchpool: Benchpool, folder
     assert benchpool("services", "--json").json == []
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::"])
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_template_listens_on_loopback_at_replica_port(name: str) -> None:
+def test_template_listens_on_address_and_port_of_replica(name: str, host: str) -> None:
     template = TEMPLATES[name]
-    filled_words = [*filled(template, "shown", ["--more"]), *template.env.values()]
-    assert {"127.0.0.1", "{port}", "shown", "--more"} <= set(filled_words)
-    assert not any("{what}" in word for word in filled_words)
+    entry = CommandEntry(["python3", *filled(template, "shown", ["--more"])])
+    replica = of_replica(
+        ServiceRecord(
+            id="k" * 26,
+            name="board",
+            user="susan",
+            project="vision",
+            created=0.0,
+            submission=JobSubmission(entry, env=dict(template.env)),
+            min_replicas=0,
+            max_replicas=1,
+            idle_s=900,
+            in_flight=8,
+            access=ServiceAccess.OWNER,
+            readiness=template.readiness,
+            mode="awake",
+            mode_since=0.0,
+        ),
+        host,
+        port=40123,
+        prefix="/s/board/",
+    )
+    assert isinstance(replica.entry, CommandEntry)
+    words = [*replica.entry.argv, *(replica.env[each] for each in template.env)]
+    assert {host, "40123", "shown", "--more"} <= set(words)
+    assert not any("{" in word for word in words)
     assert template.readiness.startswith("/")
