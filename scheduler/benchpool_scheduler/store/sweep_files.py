@@ -24,12 +24,26 @@ NAME = re.compile(rf"{FOLDER}/[a-z0-9]{{26}}\.json")
 _FILE = re.compile(r"[a-z0-9]{26}\.json")
 
 
+class RungRecord(Struct, frozen=True):
+    """First report of a trial at a rung of early stopping.
+
+    Attributes:
+        value: None if it was not a number.
+        at: Time of the report, in epoch seconds.
+    """
+
+    step: int
+    value: float | None
+    at: float
+
+
 class TrialRecord(Struct, frozen=True, omit_defaults=True):
     """Trial of a sweep; its result outlives its job.
 
     Attributes:
         ended: State at its end, None before.
         value: Its objective at the end, at ``step``.
+        rungs: Rungs at which it was judged, and is not judged again.
     """
 
     job: str
@@ -38,6 +52,7 @@ class TrialRecord(Struct, frozen=True, omit_defaults=True):
     value: float | None = None
     step: int | None = None
     gpu_hours: float = 0.0
+    rungs: tuple[RungRecord, ...] = ()
 
 
 class SweepRecord(Struct, frozen=True, omit_defaults=True):

@@ -2,13 +2,15 @@
 
 Li et al., *A System for Massively Parallel Hyperparameter Tuning* (MLSys 2020), section 3.2. A
 trial is judged once at each rung, on arrival, against the trials that arrived there before it. So
-no trial waits for another, and later arrivals do not change a decision.
+no trial waits for another, and later arrivals do not change a decision. A trial that repeats steps
+after a pause keeps its first arrivals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 from benchpool_scheduler.contract.sweeps import EarlyStopping, SweepGoal
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialPoint, TrialState, is_better
@@ -28,12 +30,29 @@ def to_stop(
     >>> [one.number for one in to_stop(trials, rule, SweepGoal.MINIMIZE)]
     [2]
     """
+    reached = {trial.number: first_reports(trial, rule) for trial in trials}
     return tuple(
         trial
         for trial in trials
         if trial.state is TrialState.OPEN
-        and any(_falls(trial, trials, step, rule, goal) for step in _rungs(trial, rule))
+        and any(
+            _falls(trial.number, place, reached, rule, goal)
+            for place in range(len(trial.rungs), len(reached[trial.number]))
+        )
     )
+
+
+def first_reports(trial: SweepTrial, rule: EarlyStopping) -> tuple[TrialPoint, ...]:
+    """Return the first report of a trial at each rung that it has reached, with the rung as step.
+
+    Rungs at which it was judged keep their report.
+    """
+    found, points = list(trial.rungs), trial.points
+    step = rule.first * rule.factor ** len(found)
+    while (place := bisect_left(points, step, key=lambda it: it.step)) < len(points):
+        found.append(TrialPoint(step, points[place].value, points[place].at))
+        step *= rule.factor
+    return tuple(found)
 
 
 def share_of_work(rule: EarlyStopping, steps: int) -> float:
@@ -53,38 +72,24 @@ def share_of_work(rule: EarlyStopping, steps: int) -> float:
     return (done + alive * (steps - before)) / steps
 
 
-def _rungs(trial: SweepTrial, rule: EarlyStopping) -> Iterator[int]:
-    """Yield the rungs that a trial has reached."""
-    last = trial.points[-1].step if trial.points else -1
-    step = rule.first
-    while step <= last:
-        yield step
-        step *= rule.factor
-
-
 def _falls(
-    trial: SweepTrial,
-    trials: Iterable[SweepTrial],
-    step: int,
+    number: int,
+    place: int,
+    reached: Mapping[int, Sequence[TrialPoint]],
     rule: EarlyStopping,
     goal: SweepGoal,
 ) -> bool:
-    own = _at(trial, step)
-    if own is None:
-        return False
-    arrivals = [
-        (point, other.number) for other in trials if (point := _at(other, step)) is not None
+    """Return whether a trial is too bad at the rung at this place, counted from 0."""
+    own = reached[number][place]
+    before = [
+        reports[place]
+        for other, reports in reached.items()
+        if place < len(reports) and (reports[place].at, other) <= (own.at, number)
     ]
-    before = [point for point, number in arrivals if (point.at, number) <= (own.at, trial.number)]
     if len(before) < rule.factor:
         return False
     ahead = sum(_beats(point.value, own.value, goal) for point in before)
     return ahead >= len(before) // rule.factor
-
-
-def _at(trial: SweepTrial, step: int) -> TrialPoint | None:
-    """Return the report of a trial when it reached a step, or None before that."""
-    return next((point for point in trial.points if point.step >= step), None)
 
 
 def _beats(one: float, other: float, goal: SweepGoal) -> bool:

@@ -36,6 +36,7 @@ class SweepTrial:
     Attributes:
         number: From 0, in the order in which they began.
         points: Its reports of the sweep's metric, in the order of steps, each step once.
+        rungs: Its first report at each rung at which it was judged; ``step`` is the rung.
         gpu_hours: GPU-hours used so far.
     """
 
@@ -44,6 +45,7 @@ class SweepTrial:
     state: TrialState
     points: Sequence[TrialPoint] = ()
     gpu_hours: float = 0.0
+    rungs: Sequence[TrialPoint] = ()
 
     @property
     def value(self) -> float | None:

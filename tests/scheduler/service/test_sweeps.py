@@ -144,6 +144,40 @@ async def test_worse_trial_is_stopped_early(
     assert over.text.startswith("3 of 3 trials begun: 2 done, 1 stopped early.")
 
 
+async def test_preempted_trial_repeating_a_passed_step_continues_after_restart(
+    tmp_path: Path, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan(RATES, metric="loss", max_concurrent=3, early_stopping=EarlyStopping(10))
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        sweep = (await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))).id
+        workers = await runtime.until_launched(3)
+        for number, loss in enumerate((0.5, 0.45, 0.2)):
+            report(runtime, workers[number], 10, loss, clock.now())
+            await until_value(pool, sweep, number, loss)
+            clock.pass_s(1)
+        await pool.sweeps.runner.carry_on(sweep)
+        await pool.jobs.act(SUSAN, workers[0].job, "pause")
+        await runtime.until_noticed(1)
+        runtime.end(workers[0], 143, EndedBy.NOTICE, at=clock.now())
+        await reached(pool, workers[0].job, State.PAUSED)
+        await pool.jobs.act(SUSAN, workers[0].job, "resume")
+        resumed = (await runtime.until_launched(4))[3]
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        report(runtime, resumed, 10, 0.48, clock.now())
+        await until_value(pool, sweep, 0, 0.48)
+        await pool.sweeps.runner.carry_on(sweep)
+        assert {notice.kind for _, notice in runtime.notices} == {"pause"}
+
+
+async def until_value(pool: Pool, sweep: str, number: int, value: float) -> None:
+    """Wait until a trial has reported a value."""
+    await until_async(
+        lambda: pool.sweeps.show(SUSAN, sweep),
+        f"trial {number} has reported {value}",
+        holds=lambda found: {row.number: row.value for row in found.trials}[number] == value,
+    )
+
+
 async def test_stopped_sweep_cancels_trials_unless_let_finish(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:

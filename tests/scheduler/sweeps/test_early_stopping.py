@@ -19,7 +19,7 @@ from benchpool_scheduler.contract.sweeps import (
     ValueRange,
 )
 from benchpool_scheduler.sweeps.decisions import EnoughReason, SweepActs, next_acts
-from benchpool_scheduler.sweeps.halving import share_of_work, to_stop
+from benchpool_scheduler.sweeps.halving import first_reports, share_of_work, to_stop
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialPoint, TrialState, ranked
 
 RULE = EarlyStopping(first=1, factor=3)
@@ -42,6 +42,34 @@ def test_best_trial_is_never_stopped_and_decisions_are_stable(values: list[float
     for end in range(len(trials)):
         sooner = {one.number for one in to_stop(trials[:end], RULE, SweepGoal.MINIMIZE)}
         assert sooner == {number for number in stopped if number < end}
+
+
+def test_trial_repeating_a_passed_rung_is_not_judged_again() -> None:
+    trials = arrivals([0.5, 0.45, 0.2])
+    trials = [replace(one, rungs=first_reports(one, RULE)) for one in trials]
+    assert to_stop(trials, RULE, SweepGoal.MINIMIZE) == ()
+    trials[0] = replace(trials[0], points=(TrialPoint(1, 0.5, at=9.0),))
+    assert to_stop(trials, RULE, SweepGoal.MINIMIZE) == ()
+    assert first_reports(trials[0], RULE) == (TrialPoint(1, 0.5, at=0.0),)
+    late = SweepTrial(3, {}, TrialState.OPEN, (TrialPoint(1, 0.47, at=8.0),))
+    assert to_stop([*trials, late], RULE, SweepGoal.MINIMIZE) == (late,), "0.5 came before it"
+
+
+@given(st.lists(st.tuples(figures, figures), min_size=1, max_size=40), st.randoms())
+def test_repeated_steps_after_pauses_change_no_decision(
+    values: list[tuple[float, float]], drawing: random.Random
+) -> None:
+    undisturbed = arrivals([first for first, _ in values])
+    wanted = {one.number for one in to_stop(undisturbed, RULE, SweepGoal.MINIMIZE)}
+    trials, stopped = list[SweepTrial](), set[int]()
+    for arrived, (_, again) in zip(undisturbed, values, strict=True):
+        trials.append(arrived)
+        stopped |= {one.number for one in to_stop(trials, RULE, SweepGoal.MINIMIZE)}
+        trials = [replace(one, rungs=first_reports(one, RULE)) for one in trials]
+        paused = drawing.randrange(len(trials))
+        repeated = (TrialPoint(1, again, at=arrived.number + 0.5),)
+        trials[paused] = replace(trials[paused], points=repeated)
+    assert stopped == wanted
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=40), st.randoms())

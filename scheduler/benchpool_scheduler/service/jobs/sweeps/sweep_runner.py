@@ -19,7 +19,7 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.sweeps import trial_submissions
 from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
-from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable, closed
+from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable, closed, judged
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import SchedulerState
 from benchpool_scheduler.store.sweep_files import SweepRecord, TrialRecord
@@ -110,6 +110,8 @@ class SweepRunner:
         acts = await asyncio.to_thread(next_acts, sweep.plan, trials, stopped=is_stopped)
         for number, why in self._to_stop(sweep, trials, acts.stop):
             await self._stop(sweep.trials[number].job, why)
+        if (kept := judged(sweep, trials)) != sweep:  # after the stops, which may fail
+            await self._book.put(sweep := kept)
         await self._accept_missing(sweep)
         for values in acts.begin:
             sweep = await self._begin(sweep, values)

@@ -4,6 +4,7 @@ record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -13,7 +14,8 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import JobRecord
-from benchpool_scheduler.store.sweep_files import SweepRecord, TrialRecord
+from benchpool_scheduler.store.sweep_files import RungRecord, SweepRecord, TrialRecord
+from benchpool_scheduler.sweeps.halving import first_reports
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialPoint, TrialState
 
 ENDS = {
@@ -41,25 +43,23 @@ class TrialTable:
         self, sweep: SweepRecord, number: int, kept: TrialRecord, now: float
     ) -> SweepTrial:
         job, points = self._ledger.job(kept.job), await self._points(kept.job, sweep.plan.metric)
+        rungs = tuple(TrialPoint(it.step, _number(it.value), it.at) for it in kept.rungs)
         if kept.ended is not None:
             if not points and kept.value is not None:  # its job and curves were removed
                 points = (TrialPoint(kept.step or 0, kept.value, 0.0),)
             state = TrialState(kept.ended)
-            return SweepTrial(number, kept.parameters, state, points, kept.gpu_hours)
+            return SweepTrial(number, kept.parameters, state, points, kept.gpu_hours, rungs)
         if job is None:
             waits = TrialState.OPEN if sweep.stopped_by is None else TrialState.CANCELLED
             return SweepTrial(number, kept.parameters, waits)
         hours = self._gpu_hours(job, now)
-        return SweepTrial(number, kept.parameters, state_of(job), points, hours)
+        return SweepTrial(number, kept.parameters, state_of(job), points, hours, rungs)
 
     async def _points(self, job: str, metric: str | None) -> tuple[TrialPoint, ...]:
         if metric is None:
             return ()
         line = (await self._curves.lines(job)).get(metric, ())
-        return tuple(
-            TrialPoint(one.step, float("nan") if one.value is None else one.value, one.at)
-            for one in line
-        )
+        return tuple(TrialPoint(one.step, _number(one.value), one.at) for one in line)
 
     def _gpu_hours(self, job: JobRecord, now: float) -> float:
         held = (
@@ -97,3 +97,27 @@ def closed(sweep: SweepRecord, trials: Sequence[SweepTrial]) -> SweepRecord:
             for kept, trial in zip(sweep.trials, trials, strict=True)
         ),
     )
+
+
+def judged(sweep: SweepRecord, trials: Sequence[SweepTrial]) -> SweepRecord:
+    """Return the sweep with the rungs at which its trials have been judged."""
+    rule = sweep.plan.early_stopping
+    if rule is None:
+        return sweep
+    return replace(
+        sweep,
+        trials=tuple(
+            replace(
+                kept,
+                rungs=tuple(
+                    RungRecord(it.step, it.value if math.isfinite(it.value) else None, it.at)
+                    for it in first_reports(trial, rule)
+                ),
+            )
+            for kept, trial in zip(sweep.trials, trials, strict=True)
+        ),
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
