@@ -1,15 +1,20 @@
 """Times of a schedule: five fields of cron, or words, on the clock of a time zone.
 
-Summer time is as in Debian's cron. A time in the skipped hour runs when that hour is over, and a
-time in the repeated hour runs once.
+Each time on the clock runs once. If the change to summer time skips it, it runs at the end of the
+skipped time. If the clock shows it twice, it runs the first time. Times of every hour (``0 * * *
+*``) run whenever the clock shows them.
+
+The package cronsim only iterates over the calendar here. Its own rules for summer time differ
+between its two directions where the clock changes by 30 minutes.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import datetime
-from itertools import islice
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, islice
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from benchpool_scheduler.errors import InvalidInput
@@ -19,6 +24,7 @@ _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "satu
 _WORDS = {"day": "*", "night": "*", "morning": "*", "evening": "*", "weekday": "1-5"} | {
     day: str(number) for number, day in enumerate(_DAYS)
 }
+_HOURS, _DAY_S = 24, 86_400.0
 _SPOKEN = re.compile(r"(?:every )?([a-z]+) at (\d{1,2})(?::(\d{2}))?")
 
 
@@ -89,17 +95,70 @@ def folder_name(at: float, zone: str) -> str:
 
     >>> folder_name(1_800_000_000.0, "UTC")
     '2027-01-15-0800'
+    >>> [folder_name(1_792_886_400.0 + hour * 3600, "Europe/Berlin") for hour in (0, 1)]
+    ['2026-10-25-0200', '2026-10-25-0200-second']
     """
-    return f"{datetime.fromtimestamp(at, zone_of(zone)):%Y-%m-%d-%H%M}"
+    shown = datetime.fromtimestamp(at, zone_of(zone))
+    return f"{shown:%Y-%m-%d-%H%M}{'-second' if shown.fold else ''}"
 
 
 def _times(cron: str, zone: ZoneInfo, start: float, *, reverse: bool = False) -> Iterator[float]:
+    """Return an iterator over the times after ``start``, or before it, newest first."""
     from cronsim import CronSim, CronSimError
 
+    # The clock may change soon after the start. Of both clock times, begin at the outer one.
+    offsets = (_offset(start, zone), _offset(start + (-_DAY_S if reverse else _DAY_S), zone))
+    begin = datetime.fromtimestamp(start, UTC) + (max if reverse else min)(offsets)
     try:
-        times = CronSim(cron, datetime.fromtimestamp(start, zone), reverse=reverse)
+        clock_times = CronSim(cron, begin.replace(tzinfo=None), reverse=reverse)
     except CronSimError as failed:
         raise InvalidInput(
             f"{cron!r} is not a time ({failed}). Write {FORMS}.", field="when"
         ) from None
-    return (at.timestamp() for at in times)
+    if len(clock_times.hours) == _HOURS:
+        found = _whenever_shown(clock_times, zone, reverse=reverse)
+    else:
+        found = (_once(shown, zone) for shown in clock_times)
+    return (at for at, _ in groupby(found) if (at < start if reverse else at > start))
+
+
+def _whenever_shown(
+    clock_times: Iterator[datetime], zone: ZoneInfo, *, reverse: bool
+) -> Iterator[float]:
+    """Yield each time at which the clock shows one of these times, in order."""
+    repeated: list[float] = []
+    for shown in clock_times:
+        first, second = _readings(shown, zone)
+        if first < second:
+            repeated += (first, second)
+            continue
+        yield from sorted(repeated, reverse=reverse)
+        repeated.clear()
+        if first == second:
+            yield first
+
+
+def _once(shown: datetime, zone: ZoneInfo) -> float:
+    """Return the first time at which the clock shows this time, or a later one if it skips it."""
+    first, second = _readings(shown, zone)
+    if first <= second:
+        return first
+    skipped = range(int(second), int(first))
+    before = _offset(second, zone)
+    return float(
+        skipped.start + bisect_left(skipped, True, key=lambda at: _offset(at, zone) != before)
+    )
+
+
+def _readings(shown: datetime, zone: ZoneInfo) -> tuple[float, float]:
+    """Return a clock time in epoch seconds by the offsets before and after a change nearby.
+
+    Both are equal without a change. The first is earlier if the clock shows this time twice, and
+    later if it never does (PEP 495).
+    """
+    first, second = (shown.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    return first, second
+
+
+def _offset(at: float, zone: ZoneInfo) -> timedelta:
+    return datetime.fromtimestamp(at, zone).utcoffset() or timedelta(0)

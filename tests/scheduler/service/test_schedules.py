@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -94,6 +95,25 @@ async def test_schedule_catches_up_once_after_downtime(
             "missed",
         ]
         assert len(runtime.launched) == 1
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+async def test_schedule_runs_once_when_clock_changes_during_downtime(
+    tmp_path: Path, runtime: ScriptedRuntime, day: str
+) -> None:
+    midnight = datetime.fromisoformat(day).replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    clock = FakeClock(midnight.timestamp())
+    asked = ScheduleRequest(TRAIN, "night at 2:30", "Europe/Berlin")
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        begun = await pool.schedules.begin(SUSAN, asked)
+    clock.pass_s(5 * 3600)
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        for _ in range(12):
+            await pool.schedules.runner.look()
+            clock.pass_s(3600)
+        (run,) = pool.schedules.show(SUSAN, begun.id).last
+        assert (run.outcome, run.at) == ("sent", begun.next[0])
+        assert len(await runtime.until_launched(1)) == 1
 
 
 async def test_schedule_pauses_while_owner_is_unknown(
