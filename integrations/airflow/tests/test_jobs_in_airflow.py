@@ -52,7 +52,8 @@ def stage(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def test_three_steps_run_in_order_and_pass_results(stage: Stage) -> None:
     run = stage.airflow.begin("three_steps")
-    assert set(stage.airflow.ended("three_steps", run).values()) == {"success"}
+    states = set(stage.airflow.ended("three_steps", run).values())
+    assert states == {"success"}, stage.airflow.failures("three_steps", run)
     prepared = stage.airflow.xcom("three_steps", run, "prepare")
     trained = stage.airflow.xcom("three_steps", run, "train")
     looked = stage.airflow.xcom("three_steps", run, "look")
@@ -90,7 +91,7 @@ def test_killed_task_cancels_job(stage: Stage, task: str, state: str, words: str
     stage.airflow.mark("runs_long", run, task, "failed")
     until(lambda: stage.job(job).state == "cancelled", "the job is cancelled")
     with stage.pool.client("susan") as client:
-        assert any("Its task in Airflow was ended" in str(one) for one in (client.job(job),))
+        assert any("Its task in Airflow was stopped" in str(one) for one in (client.job(job),))
 
 
 def test_task_timeout_cancels_job(stage: Stage) -> None:
@@ -117,5 +118,5 @@ def test_connection_test_names_pool_user(stage: Stage) -> None:
     }
     assert stage.airflow.ask("POST", "connections/test", body) == {
         "status": True,
-        "message": "The pool answers to joe.",
+        "message": "Connected to the pool as joe.",
     }

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def sent_twice(results: str) -> None:
 
 
 if __name__ == "__main__":
+    # A shell lets its background processes ignore it, and they pass that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     {each.name: each for each in (three_steps, fails, runs_long, sent_twice)}[sys.argv[1]](
         sys.argv[2]
     )

@@ -81,6 +81,11 @@ class AirflowSite:
         until(lambda: ENDED.issuperset(self.states(dag, run).values()), f"{dag} has ended")
         return self.states(dag, run)
 
+    def failures(self, dag: str, run: str) -> str:
+        """Return the logs of the failed tasks of a run."""
+        failed = [task for task, state in self.states(dag, run).items() if state == "failed"]
+        return "\n".join(f"{task}:\n{self.log(dag, run, task)}" for task in failed)
+
     def xcom(self, dag: str, run: str, task: str, key: str = "return_value") -> Any:
         """Return the XCom value that a task has left for later tasks."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/{key}"
@@ -148,6 +153,8 @@ def _settings(home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__CORE__PARALLELISM": "4",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
+        # A busy machine holds a lock of SQLite longer than its timeout of 5 s.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=120",
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__WORKERS": "1",
