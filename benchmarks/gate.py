@@ -132,8 +132,8 @@ async def measure(port: int, base: str, process: psutil.Process) -> dict[str, fl
 
 NAMES = {
     "p50": ("a request, p50, one at a time", "ms"),
-    "work": ("processor time of who answers, a request", "ms"),
-    "words": ("a message over a websocket and back, p50", "ms"),
+    "work": ("processor time of the responding process, per request", "ms"),
+    "words": ("round trip of a websocket message, p50", "ms"),
     "rate": ("requests, sixteen at once", "requests/s"),
     "bytes": ("a download of 256 MiB", "MiB/s"),
 }
@@ -178,7 +178,7 @@ def main() -> None:
             process.kill()
             process.wait()
     show(
-        "Requests of people's services",
+        "Services through the gate",
         [
             Figure(f"{what}, {way}", unit, tuple(runs[name, way]))
             for name, (what, unit) in NAMES.items()

@@ -1,10 +1,9 @@
 /**
  * Parameters of a notebook or of cells as typed: texts by name. Pure.
  *
- * The notebook server converts a text by the type of its parameter. The draft keeps only texts, so
- * a field can hold several values ("1, 2, 4"). `given` is the only place that converts them to a
- * request. Code that reads several values removes its fields there, and reports faults with the
- * field `parameters.NAME`, which is shown below the field of that name.
+ * The notebook server converts a text by the type of its parameter. A field holds one value;
+ * several values of a name belong to a sweep. The server reports faults with the field
+ * `parameters.NAME`, and the dialog shows them below the field of that name.
  */
 import type { IOfferedParameter } from './tokens';
 

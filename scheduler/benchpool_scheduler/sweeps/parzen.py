@@ -27,7 +27,7 @@ FIRST_DRAWN = 10
 
 def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scalar]:
     """Return the values of the next trial."""
-    import optuna  # takes half a second and 60 MiB, which only sweeps should cost
+    import optuna  # slow and large (decision 0093), so only these sweeps load it
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     seed = zlib.crc32(f"{plan.seed}/{len(trials)}".encode())

@@ -37,12 +37,12 @@ SERVICE_ACTS: Mapping[str, ServiceAct] = {
     "sleep": ServiceAct(
         Operations.sleep_service,
         Services.sleep,
-        "The service goes to sleep after its open requests. The next request wakes it.",
+        "The service sleeps after its open requests, within a minute. The next request wakes it.",
     ),
     "stop": ServiceAct(
         Operations.stop_service,
         Services.stop,
-        "The service stops after its open requests. No request wakes it.",
+        "The service stops after its open requests, within a minute. No request wakes it.",
         stops=True,
     ),
     "restart": ServiceAct(
