@@ -1,14 +1,25 @@
 /** Curves in the job details: one live chart per metric. */
 import * as React from 'react';
 import type { Api } from './api';
-import { FOOT, HEIGHT, ICurvePicture, LEFT, metric, picture, pointsOf, WIDTH } from './curveModel';
+import {
+  FOOT,
+  HEIGHT,
+  ICurvePicture,
+  LEFT,
+  metric,
+  newestText,
+  picture,
+  pointsOf,
+  reportsOf,
+  WIDTH
+} from './curveModel';
 import { isWebAddress } from './addresses';
-import { useAnswer } from './hooks';
+import { useLiveAnswer } from './hooks';
 import { kindOf } from './sweepModel';
 import type { ICurve, IJob, IJobMetrics } from './tokens';
 
-/** Minimum interval between requests for the metrics of a job, in milliseconds. */
-export const AGAIN_MS = 5000;
+/** Minimum interval between requests for metrics, in milliseconds; shorter than that of reports. */
+export const AGAIN_MS = 800;
 /** Points per curve: the resolution of a chart of this size. */
 export const POINTS = 150;
 /** Maximum number of charts. The job page shows all metrics. */
@@ -17,22 +28,9 @@ export const DRAWN = 6;
 const ROWS = 12;
 
 /** Metrics of a job, reloaded after new reports with a minimum interval. */
-export function CurvesSection({
-  job,
-  api,
-  now
-}: {
-  job: IJob;
-  api: Api;
-  now: number;
-}): React.JSX.Element | null {
-  const newest = JSON.stringify(job.metrics);
-  const loaded = React.useRef({ newest, at: 0 });
-  if (newest !== loaded.current.newest && now - loaded.current.at >= AGAIN_MS) {
-    loaded.current = { newest, at: now };
-  }
-  const key = `${job.id}/${job.state}/${job.attempt}/${loaded.current.newest}`;
-  const answer = useAnswer<IJobMetrics | null>(key, () =>
+export function CurvesSection({ job, api }: { job: IJob; api: Api }): React.JSX.Element | null {
+  const subject = `${job.id}/${job.state}/${job.attempt}`;
+  const answer = useLiveAnswer<IJobMetrics | null>(subject, reportsOf(job), AGAIN_MS, () =>
     job.attempt ? api.metrics(job.id, POINTS) : Promise.resolve(null)
   );
   const curves = answer.value?.curves ?? [];
@@ -85,7 +83,7 @@ function CurveFigure({ curve }: { curve: ICurve }): React.JSX.Element {
   return (
     <figure className="bp-Curve" data-metric={curve.name}>
       <figcaption>
-        <bdi>{curve.name}</bdi> <span className="bp-Detail-quiet">{newest(curve)}</span>
+        <bdi>{curve.name}</bdi> <span className="bp-Detail-quiet">{newestText(curve)}</span>
       </figcaption>
       <CurveSvg drawn={drawn} />
       <details>
@@ -95,10 +93,6 @@ function CurveFigure({ curve }: { curve: ICurve }): React.JSX.Element {
       </details>
     </figure>
   );
-}
-
-function newest(curve: ICurve): string {
-  return curve.last ? metric(curve.last.value) : 'no number';
 }
 
 function CurveSvg({ drawn }: { drawn: ICurvePicture }): React.JSX.Element {

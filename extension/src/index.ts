@@ -34,7 +34,8 @@ import { GpuChip } from './gpuChip';
 import { HintProgress, Hints, IHintMemory } from './hints';
 import type { IOpeners } from './jobDetails';
 import { JobsPanel, PanelState } from './jobsPanel';
-import { insertLines } from './loading';
+import { codeOf } from './loadedCode';
+import { insertLine } from './loading';
 import { JobsModel } from './model';
 import { Notices } from './notices';
 import { Reopening } from './reopening';
@@ -189,18 +190,18 @@ function openers(app: JupyterFrontEnd, tracker: INotebookTracker, reopening: Reo
     failure: job => void reopening.open(job),
     place: (job, place) => void reopening.openPlace(job, place),
     fix: job => void reopening.fix(job),
-    load: (job, lines) => loadInto(app, tracker, job, lines)
+    load: (job, line) => loadInto(app, tracker, job, line)
   };
 }
 
-function loadInto(app: JupyterFrontEnd, tracker: INotebookTracker, job: IJob, lines: string): void {
-  const panel = insertLines(tracker, job, lines);
+function loadInto(app: JupyterFrontEnd, tracker: INotebookTracker, job: IJob, line: string): void {
+  const panel = insertLine(tracker, job, line);
   if (panel) {
     app.shell.activateById(panel.id);
   } else {
     void showErrorMessage(
       job.name,
-      `Open a notebook first, or run these lines in one:\n\n${lines}`
+      `Open a notebook first, or run these lines in one:\n\n${codeOf(line, [])}`
     );
   }
 }

@@ -40,8 +40,8 @@ export interface IOpeners {
   place(job: IJob, place: ILogLine): void;
   /** Open the place of a failure and offer to send the job again with the same answers. */
   fix(job: IJob): void;
-  /** Insert the lines that load a value of the job into a notebook. */
-  load(job: IJob, lines: string): void;
+  /** Insert the line that loads a value of the job into a notebook. */
+  load(job: IJob, line: string): void;
 }
 
 export interface IDetailsProps {
@@ -74,7 +74,7 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
       )}
       <Failure job={job} open={props.open} />
       <Results {...props} />
-      <CurvesSection job={job} api={api} now={now} />
+      <CurvesSection job={job} api={api} />
       <LogSection
         job={job}
         attempts={attempts}
@@ -242,8 +242,8 @@ function Values(props: { job: IJob; result: IResult; open: IOpeners }): React.JS
             className="bp-Link"
             data-testid="benchpool-load-value"
             aria-label={`Load ${value.name} into notebook`}
-            title={value.lines}
-            onClick={() => open.load(job, value.lines)}
+            title={value.line}
+            onClick={() => open.load(job, value.line)}
           >
             Load into notebook
           </button>

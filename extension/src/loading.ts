@@ -1,20 +1,21 @@
 /**
- * Values of a job in a notebook: the lines that load a value are inserted in a new cell below the
+ * Values of a job in a notebook: the code that loads a value is inserted in a new cell below the
  * cell that sent the job.
  */
 import { INotebookTracker, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import { isExecutedCopy } from './executedCopies';
-import { jobsOf } from './notebookCells';
+import { codeOf, ICellAbove } from './loadedCode';
+import { executionCount, jobsOf } from './notebookCells';
 import type { IJob } from './tokens';
 
 /**
- * Insert lines below the cell with the job's badge, else below the active cell. Return the
- * notebook, or null if none can be edited.
+ * Insert a line below the cell with the job's badge, else below the active cell. An import of
+ * benchpool is added where it is missing. Return the notebook, or null if none can be edited.
  */
-export function insertLines(
+export function insertLine(
   tracker: INotebookTracker,
   job: IJob,
-  lines: string
+  line: string
 ): NotebookPanel | null {
   const sender = tracker.find(panel => indexOf(panel, job) >= 0);
   const panel = sender ?? tracker.currentWidget;
@@ -25,11 +26,23 @@ export function insertLines(
   if (sender) {
     content.activeCellIndex = indexOf(panel, job);
   }
+  const above = cellsAbove(panel);
   content.deselectAll();
   NotebookActions.insertBelow(content);
-  content.activeCell?.model.sharedModel.setSource(lines);
+  content.activeCell?.model.sharedModel.setSource(codeOf(line, above));
   void content.scrollToItem(content.activeCellIndex);
   return panel;
+}
+
+/** Return the active code cell and those above it. */
+function cellsAbove({ content }: NotebookPanel): ICellAbove[] {
+  return content.widgets
+    .slice(0, content.activeCellIndex + 1)
+    .filter(({ model }) => model.type === 'code')
+    .map(({ model }) => ({
+      source: model.sharedModel.getSource(),
+      ran: executionCount(model) !== null
+    }));
 }
 
 function indexOf(panel: NotebookPanel, job: IJob): number {

@@ -47,7 +47,8 @@ function cellRuns(panel: NotebookPanel, model: ICellModel): ICellRun[] {
   return runs.length > 0 || recorded === null ? runs : [recorded];
 }
 
-function executionCount(model: ICellModel): number | null {
+/** Return the number of the last run of a code cell, or null. */
+export function executionCount(model: ICellModel): number | null {
   return model.type === 'code' ? (model as ICodeCellModel).executionCount : null;
 }
 

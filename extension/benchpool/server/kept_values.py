@@ -15,6 +15,9 @@ from benchpool.values.untravelled import mib
 from benchpool.values.writing import CONTENTS
 
 MOST_BYTES = 1 << 20
+RETURNED = "result"
+"""Name that the return value of a function gets in a notebook."""
+
 _HOW = {"state": "its state", "pickle": "pickled"}
 
 
@@ -27,6 +30,7 @@ class _Entry(Struct, frozen=True):
 class _Contents(Struct, frozen=True):
     names: dict[str, _Entry]
     left_out: dict[str, str]
+    returns: bool = False
 
 
 def listed(results: Path, job: str) -> tuple[list[KeptValue], list[str]]:
@@ -35,13 +39,19 @@ def listed(results: Path, job: str) -> tuple[list[KeptValue], list[str]]:
         found = _read(results / FOLDER / CONTENTS)
     except (OSError, msgspec.DecodeError):
         return [], []
-    names = [(name, each) for name, each in found.names.items() if name.isidentifier()]
     values = [
-        KeptValue(name, words_of(each.type, each.form, each.bytes), lines_of(name, each.form, job))
-        for name, each in names
-        if name != RESULT
+        _value(name, each, job)
+        for name, each in found.names.items()
+        if name.isidentifier() and (found.returns or name != RESULT)
     ]
     return values, list(found.left_out.values())
+
+
+def _value(name: str, entry: _Entry, job: str) -> KeptValue:
+    words = words_of(entry.type, entry.form, entry.bytes)
+    if name == RESULT:
+        return KeptValue(RETURNED, f"return value, {words}", result_line(job))
+    return KeptValue(name, words, line_of(name, entry.form, job))
 
 
 def _read(path: Path) -> _Contents:
@@ -61,14 +71,22 @@ def words_of(kind: str, form: str, size: int) -> str:
     return ", ".join(filter(None, [kind.rpartition(".")[2], _HOW.get(form), large]))
 
 
-def lines_of(name: str, form: str, job: str) -> str:
-    """Return the code that loads a value into a notebook, a state into the existing model.
+def line_of(name: str, form: str, job: str) -> str:
+    """Return the line that loads a value into a notebook, a state into the existing model.
 
-    >>> lines_of("losses", "value", "3fk2")
-    'import benchpool\\n\\nlosses = benchpool.job("3fk2")["losses"]'
-    >>> lines_of("net", "state", "3fk2").splitlines()[-1]
+    >>> line_of("losses", "value", "3fk2")
+    'losses = benchpool.job("3fk2")["losses"]'
+    >>> line_of("net", "state", "3fk2")
     'net.load_state_dict(benchpool.job("3fk2")["net"])'
     """
     value = f'benchpool.job("{job}")["{name}"]'
-    read = f"{name}.load_state_dict({value})" if form == "state" else f"{name} = {value}"
-    return f"import benchpool\n\n{read}"
+    return f"{name}.load_state_dict({value})" if form == "state" else f"{name} = {value}"
+
+
+def result_line(job: str) -> str:
+    """Return the line that loads the return value of a function.
+
+    >>> result_line("3fk2")
+    'result = benchpool.job("3fk2").result()'
+    """
+    return f'{RETURNED} = benchpool.job("{job}").result()'

@@ -304,11 +304,11 @@ class Preparation(Struct, frozen=True):
 
 
 class KeptValue(Struct, frozen=True):
-    """Value that a job's cells have left; ``lines`` are the code that loads it into a notebook."""
+    """Value that a job stored. ``line`` loads it in a notebook that has imported ``benchpool``."""
 
     name: str
     text: str
-    lines: str
+    line: str
 
 
 class ResultFiles(Struct, frozen=True):

@@ -76,7 +76,7 @@ class DocumentWriter:
         self._left_out[name] = why
 
     def finish(self, **more: Any) -> dict[str, Any]:
-        """Pickle the remaining values, write the document with ``more`` in it, and return it."""
+        """Pickle the remaining values, write both files with ``more``, and return the document."""
         if self._to_pickle:
             self._pickle_all()
         document = {
@@ -87,7 +87,7 @@ class DocumentWriter:
             "nodes": self._nodes,
             **more,
         }
-        short = {"names": self._names, "left_out": self._left_out}
+        short = {"names": self._names, "left_out": self._left_out, **more}
         for file, content in ((CONTENTS, short), (DOCUMENT, document)):
             aside = self.folder / f".{file}"
             aside.write_text(json.dumps(content), "utf-8")

@@ -197,6 +197,7 @@ export interface components {
          *         next_at: Time of the next step; null for none.
          *         command: Current command for its notebook server.
          *         asked: Whether it is released at its owner's request instead of by the rule.
+         *         stopping: Whether the Hub is asked to stop its server. Use ends this until the Hub accepts.
          */
         BenchIdleness: {
             act: components["schemas"]["BenchAct"];
@@ -220,6 +221,8 @@ export interface components {
             parks: boolean;
             server: string;
             step: components["schemas"]["BenchStep"];
+            /** @default false */
+            stopping: boolean;
             tell_s: number;
             user: string;
         };
@@ -501,7 +504,8 @@ export interface components {
          * @description Job as every verb prints it (formats, section 5), with exactly these keys.
          *
          *     ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
-         *     values of its first metrics, until it has ended. ``note`` is the note of its users.
+         *     values of its first metrics, until it has ended. ``metrics_updated`` is when its newest report
+         *     of metrics arrived, and differs for each report. ``note`` is the note of its users.
          *     ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
          *     ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
          */
@@ -531,6 +535,8 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            /** @default null */
+            metrics_updated: string | null;
             min_workers: number;
             name: string;
             /**
@@ -574,10 +580,10 @@ export interface components {
         };
         /**
          * KeptValue
-         * @description Value that a job's cells have left; ``lines`` are the code that loads it into a notebook.
+         * @description Value that a job stored. ``line`` loads it in a notebook that has imported ``benchpool``.
          */
         KeptValue: {
-            lines: string;
+            line: string;
             name: string;
             text: string;
         };

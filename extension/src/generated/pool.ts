@@ -1854,6 +1854,7 @@ export interface components {
          *         next_at: Time of the next step; null for none.
          *         command: Current command for its notebook server.
          *         asked: Whether it is released at its owner's request instead of by the rule.
+         *         stopping: Whether the Hub is asked to stop its server. Use ends this until the Hub accepts.
          */
         BenchIdleness: {
             act: components["schemas"]["BenchAct"];
@@ -1877,6 +1878,8 @@ export interface components {
             parks: boolean;
             server: string;
             step: components["schemas"]["BenchStep"];
+            /** @default false */
+            stopping: boolean;
             tell_s: number;
             user: string;
         };
@@ -2384,7 +2387,8 @@ export interface components {
          * @description Job as every verb prints it (formats, section 5), with exactly these keys.
          *
          *     ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
-         *     values of its first metrics, until it has ended. ``note`` is the note of its users.
+         *     values of its first metrics, until it has ended. ``metrics_updated`` is when its newest report
+         *     of metrics arrived, and differs for each report. ``note`` is the note of its users.
          *     ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
          *     ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
          */
@@ -2414,6 +2418,8 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
+            /** @default null */
+            metrics_updated: string | null;
             min_workers: number;
             name: string;
             /**

@@ -187,8 +187,8 @@ def test_kept_values_are_offered_and_listed_with_reading_code(
     with pool.client("susan") as client:
         assert client.wait(job["id"]).state is State.SUCCEEDED
     result = made(server.page.get("benchpool/result", params={"job": job["id"]}))
-    lines = f'import benchpool\n\nnet = benchpool.job("{job["id"]}")["net"]'
-    assert result["values"] == [{"name": "net", "text": "dict", "lines": lines}]
+    line = f'net = benchpool.job("{job["id"]}")["net"]'
+    assert result["values"] == [{"name": "net", "text": "dict", "line": line}]
     assert result["left_out"] == ["gone is not defined at the end of the run"]
     assert not [each for each in result["files"] if "benchpool-values" in each]
     refused = server.page.post("benchpool/send", json={**named, "keep": ["a.b"]})

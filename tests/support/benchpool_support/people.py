@@ -30,6 +30,9 @@ No check depends on it.
 PRESSES = 24
 """Maximum number of presses of a key while nothing happens."""
 
+TRACEBACK = re.compile(r"Traceback \(most recent call last\)|^ *(Cell|File) .*line \d+", re.M)
+"""Output of a cell that raised. JupyterLab shows it in the same way as standard error."""
+
 
 @contextmanager
 def screen() -> Iterator[Browser]:
@@ -76,12 +79,12 @@ class Person:
         """Close the window; servers and jobs continue."""
         self._context.close()
 
-    def look(self, name: str) -> None:
-        """Save a screenshot if a folder for pictures is set."""
+    def look(self, name: str, page: Page | None = None) -> None:
+        """Save a screenshot of the window, or of another page, if a folder for pictures is set."""
         folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=Path(folder) / f"{name}.png")
+            (page or self.page).screenshot(path=Path(folder) / f"{name}.png")
 
     def look_around(self, name: str, *, full: bool = False, keeping: Locator | None = None) -> None:
         """Save screenshots in light and dark, for desktop and phone, if a folder is set.
@@ -191,7 +194,11 @@ class Person:
         expect(idle).to_be_visible()
 
     def run_cell(self, number: int) -> None:
-        """Run one cell and wait for its execution number."""
+        """Run one cell and wait for its execution number.
+
+        Raises:
+            AssertionError: The cell raised; the message is its output.
+        """
         prompt = self.cell(number).locator(".jp-InputPrompt")
         before = prompt.inner_text()
         for _ in range(PRESSES):
@@ -205,6 +212,16 @@ class Person:
             if re.search(r"\d", prompt.inner_text()) and prompt.inner_text() != before:
                 break
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
+        output = "\n".join(self.cell(number).locator(".jp-OutputArea-output").all_inner_texts())
+        assert not TRACEBACK.search(output), output
+
+    def show_value(self, number: int, name: str) -> str:
+        """Add a line with a name to a cell, run the cell, and return the displayed value."""
+        self.cell(number).locator(".cm-content").click()
+        self.page.keyboard.press("Control+End")
+        self.page.keyboard.type(f"\n{name}")
+        self.run_cell(number)
+        return self.cell(number).locator(".jp-OutputArea-executeResult pre").inner_text()
 
     def select_cell(self, number: int) -> None:
         """Select one cell in command mode."""
@@ -301,6 +318,17 @@ class Person:
         expect(self.page.locator("article.job")).to_be_visible()
         return self.page
 
+    def close_notifications(self) -> None:
+        """Close the notifications at the edge of the window, until none is left."""
+        shown = self.page.locator(".Toastify__toast")
+        for _ in range(PRESSES):
+            with suppress(AssertionError, TimeoutError):
+                for each in shown.get_by_role("button", name="Hide notification").all():
+                    each.click(timeout=PATIENCE_MS / PRESSES)
+                expect(shown).to_have_count(0, timeout=PATIENCE_MS / PRESSES)
+                return
+        expect(shown).to_have_count(0)
+
     def open_row(self, name: str) -> Locator:
         """Unfold a job in the panel and return its details."""
         row = self.row(name)
@@ -310,6 +338,15 @@ class Person:
         details = row.get_by_test_id("benchpool-details")
         expect(details).to_be_visible()
         return details
+
+    def load_value(self, details: Locator, name: str) -> int:
+        """Press *Load into notebook* at a value of a job; return the number of the new cell."""
+        cells = self.notebook.locator(".jp-Cell")
+        before = cells.count()
+        details.get_by_role("button", name=f"Load {name} into notebook").click()
+        expect(cells).to_have_count(before + 1)
+        active = "cells => cells.findIndex(each => each.classList.contains('jp-mod-active'))"
+        return int(cells.evaluate_all(active))
 
     def open_executed_copy(self, details: Locator) -> None:
         """Open the executed copy of a job and wait until it is in front and shows its cells.
