@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import threading
-import time
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -107,12 +106,13 @@ class Row:
         self.widget = widgets.VBox(parts, layout=frame)
         self.show_facts(job.facts)
         if follow:
-            self._start(self._follow_state)
-            self._start(self._follow_log)
+            for follow_part in (self._follow_state, self._follow_log, self._follow_curves):
+                self._start(follow_part)
 
     def show_facts(self, facts: Job) -> None:
         """Show the given facts."""
         self._job.facts = facts
+        self._pace.see(facts)
         gpus = facts.gpus * facts.workers
         attempt = f" · attempt {facts.attempt}" if facts.attempt > 1 else ""
         self.size.value = f"{count(gpus, 'GPU')}{attempt}"
@@ -166,6 +166,7 @@ class Row:
                 follow(pool)
         except BenchpoolError as lost:
             self._show_reason(lost.message)
+            self._pace.end()
 
     def _follow_state(self, pool: Client) -> None:
         for event in pool.events():
@@ -173,14 +174,12 @@ class Row:
                 self.show_facts(pool.job(self._job.id).job)
             elif isinstance(event.data, Job) and event.data.id == self._job.id:
                 self.show_facts(event.data)
-            self._follow_curves(pool)
             if self._job.facts.state in ENDED:
                 return
 
     def _follow_curves(self, pool: Client) -> None:
-        facts = self._job.facts
-        if self._pace.due(facts, time.monotonic(), over=facts.state in ENDED):
-            self.show_curves(pool.job_metrics(facts.id, points=POINTS))
+        for _ in self._pace.turns():
+            self.show_curves(pool.job_metrics(self._job.id, points=POINTS))
 
     def show_curves(self, answer: JobMetrics) -> None:
         """Show the metrics that the job has reported."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.contract import Curve, Job, JobMetrics
+import threading
+import time
+from collections.abc import Iterator
+
+from benchpool_scheduler.contract import ENDED, Curve, Job, JobMetrics
 from benchpool_scheduler.phrases.sparks import metric, spark
 
 SHOWN = 3
 WIDTH = 24
 POINTS = 100
-AGAIN_S = 5.0
-"""Minimum interval between reads of a job's metrics, in seconds."""
+AGAIN_S = 0.8
+"""Minimum pause between reads of a job's metrics, in seconds; shorter than that of reports."""
+SHARE = 3
+"""Minimum pause in multiples of the time of the last read, so that slow reads become rare."""
 
 
 def curve_line(answer: JobMetrics) -> str:
@@ -24,26 +30,46 @@ def curve_line(answer: JobMetrics) -> str:
 
 
 def _of(curve: Curve) -> str:
-    last = None if curve.last is None else curve.last.value
-    return f"{curve.name} {metric(last)} {spark(curve.steps, curve.values, curve.attempts, WIDTH)}"
+    picture = spark(curve.steps, curve.values, curve.attempts, WIDTH)
+    return f"{curve.name} {metric(curve.values[-1])} {picture}"
 
 
 class CurvePace:
-    """Timing of reads of a job's metrics: after a report, with a rate limit, and at its end."""
+    """Turns to read a job's metrics: after its reports, with pauses, and after its end.
 
-    def __init__(self) -> None:
-        self._asked_at = -AGAIN_S
+    Args:
+        again_s: Least pause between two reads, in seconds. It grows with the time of a read.
+    """
+
+    def __init__(self, again_s: float = AGAIN_S) -> None:
+        self._again_s = again_s
         self._known: object = None
+        self._news = threading.Event()
+        self._over = threading.Event()
 
-    def due(self, facts: Job, now: float, *, over: bool) -> bool:
-        """Return whether to read the metrics now.
+    def see(self, facts: Job) -> bool:
+        """Take the present facts of the job; return whether its metrics are to be read again."""
+        known = (facts.attempt, facts.metrics, facts.metrics_updated)
+        reported = bool(facts.metrics or facts.metrics_updated) and known != self._known
+        self._known = known
+        if facts.state in ENDED:
+            self.end()
+        elif reported:
+            self._news.set()
+        return reported or facts.state in ENDED
 
-        Args:
-            now: Time of a monotonic clock, in seconds.
-            over: The job has ended.
-        """
-        news = (facts.attempt, dict(facts.metrics), over)
-        if news == self._known or (not over and now - self._asked_at < AGAIN_S):
-            return False
-        self._known, self._asked_at = news, now
-        return bool(facts.metrics) or over
+    def end(self) -> None:
+        """Make the next turn the last one."""
+        self._over.set()
+        self._news.set()
+
+    def turns(self) -> Iterator[None]:
+        """Yield when the metrics are to be read, and wait meanwhile."""
+        while True:
+            self._news.wait()
+            self._news.clear()
+            last, began = self._over.is_set(), time.monotonic()
+            yield
+            if last:
+                return
+            self._over.wait(max(self._again_s, SHARE * (time.monotonic() - began)))

@@ -1,6 +1,6 @@
 /** Curves of a job as chart lines and as text. Pure. */
 import { count } from './phrases';
-import type { ICurve } from './tokens';
+import type { ICurve, IJob } from './tokens';
 
 export const WIDTH = 240;
 export const HEIGHT = 90;
@@ -27,6 +27,17 @@ export interface ICurvePicture {
   pauses: IMark[];
   begin: string;
   end: string;
+}
+
+/** Return a key that changes with each report of a job. */
+export function reportsOf(job: IJob): string {
+  return JSON.stringify([job.metrics, job.metrics_updated]);
+}
+
+/** Return the newest value of a curve as text. */
+export function newestText(curve: ICurve): string {
+  const value = curve.values[curve.values.length - 1] ?? null;
+  return value === null ? 'no number' : metric(value);
 }
 
 /** Format a value like `phrases.sparks.metric` of the pool. */

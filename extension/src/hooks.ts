@@ -1,6 +1,7 @@
 /** React hooks for model signals and the clock. */
 import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
+import { Refresher } from './refreshing';
 
 interface IChanging {
   readonly changed: ISignal<unknown, unknown>;
@@ -49,5 +50,45 @@ export function useAnswer<T>(
       wanted = false;
     };
   }, [key]);
+  return answer;
+}
+
+/**
+ * Load an answer when `subject` changes, and again after each change of `stand` with a pause of at
+ * least `leastMs` between two loads. The last answer stays until the next arrives.
+ */
+export function useLiveAnswer<T>(
+  subject: string,
+  stand: string,
+  leastMs: number,
+  ask: () => Promise<T>
+): { value: T | null; error: string } {
+  const [answer, setAnswer] = React.useState<{ value: T | null; error: string }>({
+    value: null,
+    error: ''
+  });
+  const now = React.useRef({ ask, stand, loaded: '' });
+  now.current = { ...now.current, ask, stand };
+  const refresher = React.useRef<Refresher | null>(null);
+  React.useEffect(() => {
+    let wanted = true;
+    const one = (refresher.current = new Refresher(() => {
+      now.current.loaded = now.current.stand;
+      return now.current.ask().then(
+        value => void (wanted && setAnswer({ value, error: '' })),
+        (error: Error) => void (wanted && setAnswer(old => ({ ...old, error: error.message })))
+      );
+    }, leastMs));
+    one.want();
+    return () => {
+      wanted = false;
+      one.dispose();
+    };
+  }, [subject, leastMs]);
+  React.useEffect(() => {
+    if (stand !== now.current.loaded) {
+      refresher.current?.want();
+    }
+  }, [stand]);
   return answer;
 }

@@ -8,6 +8,7 @@ import type { Api } from './api';
 import type { JobActions } from './actions';
 import { notificationsPage } from './addresses';
 import { standBeside } from './besidePanel';
+import { reportsOf } from './curveModel';
 import { reclaimRequestText, isTerminal, quotaLine } from './format';
 import type { Hints } from './hints';
 import { HintsBox, SEND_KEYS } from './hintsBox';
@@ -334,9 +335,8 @@ function Group(props: {
         <li className="bp-Earlier">
           <OverlaidCurves
             runs={sendsOf(props.group)}
-            stand={JSON.stringify([job.state, job.metrics])}
+            stand={`${job.state}/${reportsOf(job)}`}
             api={props.api}
-            now={props.now}
           />
         </li>
       )}

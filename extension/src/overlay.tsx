@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { Api } from './api';
 import { HEIGHT, LEFT, WIDTH } from './curveModel';
 import { AGAIN_MS, DRAWN, POINTS } from './curves';
-import { useAnswer } from './hooks';
+import { useLiveAnswer } from './hooks';
 import { IOverlay, IOverlaidLine, IRunCurves, MOST_RUNS, overlays } from './overlayModel';
 
 export interface IRun {
@@ -17,7 +17,6 @@ interface IOverlaidProps {
   /** Key that changes when a run has new data. */
   stand: string;
   api: Api;
-  now: number;
 }
 
 /** Overlaid curves, or null for a single run. */
@@ -38,14 +37,10 @@ export function OverlaidCurves(props: IOverlaidProps): React.JSX.Element | null 
   );
 }
 
-function Overlays({ runs, stand, api, now }: IOverlaidProps): React.JSX.Element {
-  const loaded = React.useRef({ stand, at: now });
-  if (stand !== loaded.current.stand && now - loaded.current.at >= AGAIN_MS) {
-    loaded.current = { stand, at: now };
-  }
+function Overlays({ runs, stand, api }: IOverlaidProps): React.JSX.Element {
   const shown = runs.slice(0, MOST_RUNS);
-  const key = `${shown.map(run => run.id).join('/')}/${loaded.current.stand}`;
-  const { value, error } = useAnswer<IRunCurves[]>(key, () =>
+  const subject = shown.map(run => run.id).join('/');
+  const { value, error } = useLiveAnswer<IRunCurves[]>(subject, stand, AGAIN_MS, () =>
     Promise.all(
       shown.map(async run => ({ ...run, curves: (await api.metrics(run.id, POINTS)).curves }))
     )

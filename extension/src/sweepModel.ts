@@ -1,5 +1,5 @@
 /** Trials of a sweep as one list entry, with their texts. Pure. */
-import { metric } from './curveModel';
+import { metric, reportsOf } from './curveModel';
 import { grouped, IGroup } from './narrowing';
 import type { IJob, ISweep, ITrialRow } from './tokens';
 
@@ -48,7 +48,7 @@ export function entries(jobs: readonly IJob[]): IEntry[] {
 
 /** Return a key that changes with the listed trials, to reload the sweep. */
 export function standOf(entry: ISweepEntry): string {
-  return JSON.stringify(entry.trials.map(job => [job.id, job.state, job.metrics]));
+  return JSON.stringify(entry.trials.map(job => [job.id, job.state, reportsOf(job)]));
 }
 
 /** Return the number of a trial, or the task number in an array. */

@@ -85,7 +85,7 @@ export function SweepRow(props: ISweepRowProps): React.JSX.Element {
               />
             ))}
           </ol>
-          <OverlaidCurves runs={runsOf(sweep)} stand={standOf(entry)} api={api} now={now} />
+          <OverlaidCurves runs={runsOf(sweep)} stand={standOf(entry)} api={api} />
           {isWebAddress(sweep.url) && (
             <a className="bp-Sweep-page" href={sweep.url} target="_blank" rel="noopener noreferrer">
               {entry.array ? 'All tasks on a page' : 'Values and metrics side by side'}

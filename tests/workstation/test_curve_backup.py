@@ -13,6 +13,7 @@ from benchpool_scheduler.workstation import restoring
 from benchpool_support.serving import served
 
 FIRST, SECOND = "a" * 26, "b" * 26
+MOST = 1_000
 
 
 def files(state: Path) -> CurveFiles:
@@ -28,15 +29,15 @@ def test_curves_are_restored_without_replacing_existing(
 ) -> None:
     copy, packed = tmp_path / "copy", tmp_path / "copy.tar"
     before = files(tmp_path / "state")
-    before.append(FIRST, report(0.5))
-    before.append(SECOND, report(0.5))
+    before.append(FIRST, report(0.5), MOST)
+    before.append(SECOND, report(0.5), MOST)
     with served(tmp_path / "state") as service, service.client("root") as root:
         restoring.take(root.backup(), str(copy))
         restoring.take(root.backup(), "-")
     packed.write_bytes(capsysbinary.readouterr().out)
     for source in (copy, packed):
         state = tmp_path / f"from-{source.name}"
-        files(state).append(SECOND, report(0.25))
+        files(state).append(SECOND, report(0.25), MOST)
         done = restoring.restore(state, str(source))
         assert any(line.startswith("Curves of 1 job restored to") for line in done)
         assert not any(line.startswith("Curves") for line in restoring.restore(state, str(source)))

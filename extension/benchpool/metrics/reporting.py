@@ -15,8 +15,11 @@ BURST = 1_000
 """Number of reports that are written without a rate limit."""
 RATE = 20.0
 """Rate limit after that, in reports per second; in between the newest value of each name counts."""
-MOST_BYTES = 1 << 20
-"""Size limit of the file, in bytes; a larger file replaces the previous rotated one."""
+MOST_BYTES = 8 << 20
+"""Size limit of the file, in bytes; a larger file replaces the previous rotated one.
+
+A burst of 100 long names exceeds it once, so the pool has half a minute to read each file.
+"""
 
 
 def log(

@@ -1,5 +1,6 @@
-import { metric, picture, ticks, words } from '../curveModel';
+import { metric, newestText, picture, reportsOf, ticks, words } from '../curveModel';
 import type { ICurve } from '../tokens';
+import { job } from './builders';
 
 function curve(values: (number | null)[], attempts?: number[]): ICurve {
   const numbers = values.filter((it): it is number => it !== null);
@@ -47,6 +48,18 @@ describe('a curve', () => {
     expect(drawn.broken).not.toBeNull();
     expect(drawn.words).toContain('No number after that.');
     expect(words(curve([null]))).toBe('no value of it is a number.');
+  });
+
+  it('shows that its newest value is not a number', () => {
+    expect(newestText(curve([3, 2]))).toBe('2');
+    expect(newestText(curve([3, null]))).toBe('no number');
+  });
+
+  it('is loaded again after each report, whatever it reports', () => {
+    const first = job({ metrics: { loss: 1 }, metrics_updated: '2026-11-21T12:00:00Z' });
+    const second = { ...first, metrics_updated: '2026-11-21T12:00:01Z' };
+    expect(reportsOf(second)).not.toBe(reportsOf(first));
+    expect(reportsOf({ ...first, state: 'pausing' })).toBe(reportsOf(first));
   });
 
   it('shows a single value and equal values', () => {

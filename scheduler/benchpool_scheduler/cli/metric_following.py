@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from benchpool_scheduler.client import Client, following
-from benchpool_scheduler.contract import ENDED, JobMetrics, MetricPoint
+from benchpool_scheduler.contract import ENDED, JobMetrics
 from benchpool_scheduler.phrases.sparks import metric
 
-Newest = Mapping[str, tuple[int, MetricPoint]]
-"""Newest value of each metric, with the attempt that reported it."""
+
+class NewestValue(NamedTuple):
+    """Newest value of a metric; None is not a finite number."""
+
+    attempt: int
+    step: int
+    value: float | None
+
+
+Newest = Mapping[str, NewestValue]
+"""Newest value of each metric."""
 
 
 def newest(answer: JobMetrics) -> Newest:
-    """Return the newest value of each metric."""
-    return {it.name: (it.attempts[-1], it.last) for it in answer.curves if it.last is not None}
+    """Return the newest value of each metric.
+
+    >>> from benchpool_scheduler.contract import Curve
+    >>> curve = Curve("loss", [1, 2], [0.5, None], [0.0, 1.0], [1, 1], None, None, None)
+    >>> newest(JobMetrics("a", "train", None, [curve]))["loss"]
+    NewestValue(attempt=1, step=2, value=None)
+    """
+    return {
+        it.name: NewestValue(it.attempts[-1], it.steps[-1], it.values[-1]) for it in answer.curves
+    }
 
 
-def news_of(before: Newest, now: Newest) -> dict[str, tuple[int, MetricPoint]]:
+def news_of(before: Newest, now: Newest) -> Newest:
     """Return the values that are new or have changed."""
     return {name: it for name, it in now.items() if before.get(name) != it}
 
@@ -25,16 +43,14 @@ def news_of(before: Newest, now: Newest) -> dict[str, tuple[int, MetricPoint]]:
 def lines_of(news: Newest) -> Iterator[str]:
     """Yield one line per attempt and step with its values.
 
-    >>> list(lines_of({"loss": (1, MetricPoint(20, 0.5)), "lr": (1, MetricPoint(20, 0.1))}))
+    >>> list(lines_of({"loss": NewestValue(1, 20, 0.5), "lr": NewestValue(1, 20, 0.1)}))
     ['step 20: loss 0.5, lr 0.1']
-    >>> list(lines_of({"loss": (2, MetricPoint(7, 0.25))}))
-    ['step 7: loss 0.25 (attempt 2)']
+    >>> list(lines_of({"loss": NewestValue(2, 7, None)}))
+    ['step 7: loss no number (attempt 2)']
     """
-    for attempt, step in sorted({(attempt, at.step) for attempt, at in news.values()}):
+    for attempt, step in sorted({it[:2] for it in news.values()}):
         values = ", ".join(
-            f"{name} {metric(at.value)}"
-            for name, (of, at) in news.items()
-            if (of, at.step) == (attempt, step)
+            f"{name} {metric(it.value)}" for name, it in news.items() if it[:2] == (attempt, step)
         )
         yield f"step {step}: {values}" + (f" (attempt {attempt})" if attempt > 1 else "")
 
@@ -48,9 +64,10 @@ def follow(client: Client, id_: str, name: str | None, before: Newest) -> Iterat
     seen: object = None
     for job in following.changes(client, id_):
         ended = job.state in ENDED
-        if not ended and (job.attempt, job.metrics) == seen:
+        reported = job.attempt, job.metrics, job.metrics_updated
+        if not ended and reported == seen:
             continue
-        seen = job.attempt, job.metrics
+        seen = reported
         now = newest(client.job_metrics(id_, name=name, points=10))
         if news := news_of(before, now):
             yield news

@@ -59,8 +59,8 @@ def _follow(session: Session, id_: str, name: str | None, *, csv: bool) -> int:
         show(screen, answer, name)
     for news in metric_following.follow(session.client, job, name, {} if screen.json else known):
         if screen.json:
-            for name_, (attempt, at) in news.items():
-                fact = {"name": name_, "attempt": attempt, "step": at.step, "value": at.value}
+            for name_, it in news.items():
+                fact = {"name": name_, **it._asdict()}
                 screen.bytes(msgspec.json.encode(fact) + b"\n")
         else:
             for line in metric_following.lines_of(news):

@@ -179,7 +179,8 @@ class Job(Struct, frozen=True):
     """Job as every verb prints it (formats, section 5), with exactly these keys.
 
     ``actions`` names the operations that would have an effect on it now. ``metrics`` are the newest
-    values of its first metrics, until it has ended. ``note`` is the note of its users.
+    values of its first metrics, until it has ended. ``metrics_updated`` is when its newest report
+    of metrics arrived, and differs for each report. ``note`` is the note of its users.
     ``in_line_since`` is when it first joined the queue, null while it waits for the jobs that it
     ``awaits``. ``deadline_standing`` is the forecast for its ``deadline``.
     """
@@ -211,6 +212,7 @@ class Job(Struct, frozen=True):
     gpu_models: Annotated[tuple[str, ...], Meta(title="GPU models")] = ()
     pause: PauseMoment | None = None
     metrics: dict[str, float] = {}
+    metrics_updated: datetime | None = None
     note: Annotated[str, Meta(title="Note")] = ""
     parameters: Annotated[Parameters, Meta(title="Parameters")] = {}
     trial: TrialPlace | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Literal
 
 from benchpool_scheduler.curves.points import Line, Point
@@ -89,9 +90,9 @@ def best(line: Line, goal: Goal) -> Point | None:
     >>> best(line, "min").step, best(line, "max").step, best((), "min")
     (2, 1, None)
     """
-    sign = 1.0 if goal == "min" else -1.0
-    numbers = [(sign * it.value, it.step, it) for it in line if it.value is not None]
-    return min(numbers)[2] if numbers else None
+    choose = min if goal == "min" else max
+    numbers = (it for it in line if it.value is not None)
+    return choose(numbers, key=attrgetter("value"), default=None)
 
 
 def all_last(lines: Mapping[str, Line]) -> dict[str, float]:

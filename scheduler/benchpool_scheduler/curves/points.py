@@ -67,7 +67,8 @@ def _put(points: list[Point], attempt: int, report: Reported) -> None:
     else:
         step = report.step
     point = Point(attempt, step, report.value, report.at)
-    place = bisect_left(points, step, key=lambda it: it.step)
+    beyond = not points or step > points[-1].step
+    place = len(points) if beyond else bisect_left(points, step, key=lambda it: it.step)
     same = place < len(points) and points[place].step == step
     governing = points[place] if same else points[place - 1] if place else None
     if governing is not None and governing.attempt > attempt:
@@ -92,35 +93,39 @@ def thinned(line: Sequence[Point], most: int = MOST) -> Line:
     """
     if len(line) <= most:
         return tuple(line)
-    exponent = bisect_left(
-        range(line[-1].step.bit_length() + 1),
-        True,
-        key=lambda it: len(_extremes(line, 2**it)) <= most - 2,
-    )
-    kept = _extremes(line, 2**exponent)[: most - 2]
-    return tuple(sorted({line[0], line[-1], *kept}, key=lambda it: it.step))
+    exponent = _sufficient(line[0].step, line[-1].step, most - 2)
+    kept = _extremes(line, exponent)
+    while exponent and len(finer := _extremes(line, exponent - 1)) <= most - 2:
+        kept, exponent = finer, exponent - 1
+    return tuple(sorted({line[0], line[-1], *kept[: most - 2]}, key=lambda it: it.step))
 
 
-def _extremes(line: Sequence[Point], width: int) -> list[Point]:
+def _sufficient(first: int, last: int, most: int) -> int:
+    """Return an exponent so large that stretches with three points each have at most ``most``.
+
+    >>> _sufficient(0, 999, 298), _sufficient(0, 999, 1)
+    (4, 11)
+    """
+    fits = (it for it in range(last.bit_length()) if 3 * ((last >> it) - (first >> it) + 1) <= most)
+    return next(fits, last.bit_length() + 1)
+
+
+def _extremes(line: Sequence[Point], exponent: int) -> list[Point]:
     """Return the least, the greatest and the first non-number of each stretch, in order."""
     kept: set[int] = set()
     stretch, least, greatest, nothing = -1, -1, -1, -1
-    for place, point in enumerate(line):
-        if point.step // width != stretch:
+    low = high = 0.0
+    for place, (_, step, value, _) in enumerate(line):
+        if step >> exponent != stretch:
             kept.update((least, greatest, nothing))
-            stretch, least, greatest, nothing = point.step // width, -1, -1, -1
-        if point.value is None:
+            stretch, least, greatest, nothing = step >> exponent, -1, -1, -1
+        if value is None:
             nothing = place if nothing < 0 else nothing
         elif least < 0:
-            least = greatest = place
-        elif point.value < _value(line, least):
-            least = place
-        elif point.value > _value(line, greatest):
-            greatest = place
+            least, greatest, low, high = place, place, value, value
+        elif value < low:
+            least, low = place, value
+        elif value > high:
+            greatest, high = place, value
     kept.update((least, greatest, nothing))
     return [line[place] for place in sorted(kept - {-1})]
-
-
-def _value(line: Sequence[Point], place: int) -> float:
-    value = line[place].value
-    return 0.0 if value is None else value

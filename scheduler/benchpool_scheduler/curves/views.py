@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchpool_scheduler.contract.job_metrics import Curve, JobMetrics, MetricPoint, MetricsQuery
@@ -46,6 +47,17 @@ def _shown(point: Point | None) -> MetricPoint | None:
 
 SHOWN = 8
 """Maximum number of names whose newest values are shown in job lists and events."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewestMetrics:
+    """Newest values of a job's first names, and the time of its newest report in epoch seconds.
+
+    Each report has another time, also if it changes no shown value.
+    """
+
+    values: dict[str, float]
+    at: float
 
 
 def newest(lines: Lines) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
     curves/7k2m….jsonl               the reports in their order; a line is a ``MetricReport``
 
-``benchpool_scheduler.curves`` has the rules that fold reports into a curve. A file that has grown
+``benchpool_scheduler.curves`` has the rules that fold reports into a curve. A file that would grow
 far beyond its folded size is rewritten. A line that a crash cut off is skipped.
 """
 
@@ -40,18 +40,23 @@ class CurveFiles:
         """Return the lines of a job; empty when there is no file. Errors: OSError."""
         return remade(_read_reports(self._file(job)))
 
-    def append(self, job: str, reports: Sequence[MetricReport]) -> int:
-        """Append reports and return the size of the file in bytes. Errors: OSError."""
+    def append(self, job: str, reports: Sequence[MetricReport], most: int) -> bool:
+        """Append reports unless the file would have more than ``most`` bytes; return whether.
+
+        Errors: OSError.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         data = b"".join(_ENCODER.encode(it) + b"\n" for it in reports)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._file(job), flags, 0o600)
         try:
             size = os.fstat(descriptor).st_size
+            if size + len(data) > most:
+                return False
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 data = b"\n" + data  # a crash cut off the last line
             _write(descriptor, data, size)
-            return size + len(data)
+            return True
         finally:
             os.close(descriptor)
 
@@ -60,6 +65,11 @@ class CurveFiles:
         data = b"".join(_ENCODER.encode(it) + b"\n" for it in as_reports(lines))
         whole_files.write(self._file(job), data)
         return len(data)
+
+    def fold(self, job: str) -> None:
+        """Rewrite a file with its folded lines, if it exists. Errors: OSError."""
+        if lines := self.read(job):
+            self.rewrite(job, lines)
 
     def remove(self, job: str) -> None:
         """Delete the file of a job, if it exists. Errors: OSError."""

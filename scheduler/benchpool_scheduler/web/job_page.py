@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from benchpool_scheduler.contract import JobDetail, MetricsQuery
@@ -83,7 +84,7 @@ class JobHandler(PageHandler):
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
             usage=detail.usage,
-            pictures=pictures([LabelledCurves(job, curves.curves)]),
+            pictures=await asyncio.to_thread(pictures, [LabelledCurves(job, curves.curves)]),
             size=SIZE,
             files=kinds_of(await pool.files.sizes(caller, detail.job.id)),
         )

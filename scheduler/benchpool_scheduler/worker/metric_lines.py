@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +21,11 @@ from . import progress, records
 PIECE = 256 * 1024
 VALUES = 1_000
 """Limits of one read: bytes, and approximate number of values."""
-BEHIND = 8 * 1024 * 1024
-"""Backlog in bytes above which the reader skips to the newest piece."""
+BACKLOG = 16 * 1024 * 1024
+"""Backlog in bytes above which the reader skips to the newest piece.
+
+It exceeds the size at which ``benchpool.metrics`` begins a new file.
+"""
 LINE = 64 * 1024
 """Longest line, in bytes; longer lines are ignored."""
 NAMES = progress.METRICS_LIMIT
@@ -43,6 +47,9 @@ class MetricReader:
 
     Args:
         speaks: The metrics of the progress file count: this is the gang's first worker.
+
+    Attributes:
+        behind: The last read stopped before the newest value.
     """
 
     def __init__(self, exchange: Path, *, speaks: bool) -> None:
@@ -51,6 +58,7 @@ class MetricReader:
         self._inode: int | None = None
         self._offset = 0
         self._progress: object = None
+        self.behind = False
 
     def read(self) -> list[ReportedValue]:
         """Return at most one piece of new values, oldest first; nothing if there are none.
@@ -70,46 +78,50 @@ class MetricReader:
         return found
 
     def _lines(self) -> list[ReportedValue]:
-        """Return the values of complete lines after the end of the last read."""
-        current = self._exchange / records.METRICS
-        before = self._exchange / records.METRICS_BEFORE
-        now = _inode(current)
-        if now is not None and now == self._inode:
-            return self._piece(current)
-        # The worker has begun a new file: the previous one is read to its end first.
-        return self._piece(before) or ([] if now is None else self._piece(current))
+        """Return the values of complete lines after the end of the last read.
 
-    def _piece(self, path: Path) -> list[ReportedValue]:
-        try:
-            file = records.open_regular(str(path))
-        except OSError:
-            return []
-        try:
-            facts = os.fstat(file)
-            if facts.st_ino != self._inode:
-                self._inode, self._offset = facts.st_ino, 0
-            if facts.st_size - self._offset > BEHIND:
-                self._offset = facts.st_size - PIECE
-            data = os.pread(file, PIECE, self._offset)
-        finally:
-            os.close(file)
+        The current file is opened first. If the worker renames it before the previous one is
+        opened, both are the same file, and none is skipped.
+        """
+        with ExitStack() as files:
+            current = _opened(files, self._exchange / records.METRICS)
+            if current is None or os.fstat(current).st_ino != self._inode:
+                before = _opened(files, self._exchange / records.METRICS_BEFORE)
+                if before is not None:
+                    found = self._piece(before)
+                    if found or self.behind or current is None:
+                        self.behind = self.behind or current is not None
+                        return found
+            self.behind = False
+            return [] if current is None else self._piece(current)
+
+    def _piece(self, file: int) -> list[ReportedValue]:
+        facts = os.fstat(file)
+        if facts.st_ino != self._inode or facts.st_size < self._offset:
+            self._inode, self._offset = facts.st_ino, 0
+        if facts.st_size - self._offset > BACKLOG:
+            self._offset = facts.st_size - PIECE
+        data = os.pread(file, PIECE, self._offset)
         *whole, rest = data.split(b"\n")
         if not whole and len(rest) == PIECE:
-            self._offset += PIECE  # a line that is too long
+            self._offset, rest = self._offset + PIECE, b""  # a line that is too long
         found: list[ReportedValue] = []
         for line in whole:
             self._offset += len(line) + 1
             found += _values(line)
             if len(found) >= VALUES:
                 break
+        self.behind = self._offset + len(rest) < facts.st_size
         return found
 
 
-def _inode(path: Path) -> int | None:
+def _opened(files: ExitStack, path: Path) -> int | None:
     try:
-        return os.lstat(path).st_ino
+        file = records.open_regular(str(path))
     except OSError:
         return None
+    files.callback(os.close, file)
+    return file
 
 
 def _values(line: bytes) -> Iterator[ReportedValue]:

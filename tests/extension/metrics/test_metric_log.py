@@ -134,6 +134,17 @@ def test_long_metrics_file_is_rotated_without_loss(
     assert sum(it.stat().st_size for it in file.parent.iterdir()) < 1_000
 
 
+def test_first_burst_of_long_names_is_kept_for_reader(file: Path) -> None:
+    values = {f"{'name' * 24}{number:04}": number / 7 for number in range(100)}
+    for step in range(reporting.BURST):
+        benchpool.log(values, step=step)
+    reader = MetricReader(file.parent, speaks=True)
+    found = len(reader.read())
+    while reader.behind:
+        found += len(reader.read())
+    assert found == 100 * reporting.BURST
+
+
 def test_unwritable_metrics_file_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

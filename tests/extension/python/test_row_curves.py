@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import benchpool
 from benchpool.display import Row
-from benchpool.row_curves import AGAIN_S, CurvePace, curve_line
-from benchpool_scheduler.contract import JobMetrics, MetricsQuery
+from benchpool.row_curves import CurvePace, curve_line
+from benchpool_scheduler.contract import Job, JobMetrics, MetricsQuery, State
 from benchpool_scheduler.curves.points import Reported
 from benchpool_scheduler.curves.series import MetricReport, remade
 from benchpool_scheduler.curves.views import answer
@@ -43,14 +43,41 @@ def test_curve_line_shows_first_names_and_count_of_rest() -> None:
     assert curve_line(metrics("a", "b", "c", "d", "e")).endswith("c 2 ▁▅█   and 2 more")
 
 
-def test_curves_are_polled_on_reports_and_at_end() -> None:
-    pace, silent = CurvePace(), staged_job("train", submitted=datetime.now(UTC))
-    first = staged_job("train", metrics={"loss": 1.0})
-    second = staged_job("train", metrics={"loss": 0.5})
-    assert not pace.due(silent, 0.0, over=False)
-    asked = [pace.due(it, at, over=False) for at, it in ((10, first), (11, second), (20, second))]
-    assert asked == [True, False, True]
-    assert not pace.due(second, 20 + 2 * AGAIN_S, over=False), "nothing new"
-    ended = staged_job("train")
-    assert pace.due(ended, 20.5, over=True)
-    assert not pace.due(ended, 40.0, over=True)
+def test_curve_line_shows_number_that_became_nan() -> None:
+    values = (("loss", Reported(1.0, 1, 1)), ("loss", Reported(None, 2, 2)))
+    lines = remade([MetricReport(1, values)])
+    assert curve_line(answer("abcd", "train", lines, MetricsQuery())) == "loss no number ▁×"
+
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ENDED = staged_job("train", State.SUCCEEDED)
+
+
+def reports(at_s: int, **metrics: float) -> Job:
+    """Return a job whose newest report arrived at a time."""
+    updated = NOON + timedelta(seconds=at_s)
+    return staged_job("train", State.RUNNING, metrics=metrics, metrics_updated=updated)
+
+
+def test_any_report_and_end_are_news() -> None:
+    pace, silent = CurvePace(), staged_job("train", State.RUNNING)
+    of_old_service = staged_job("train", State.RUNNING, metrics={"loss": 0.25})
+    seen = [silent, reports(1), reports(1), reports(2), reports(3, loss=1.0), silent]
+    assert [pace.see(it) for it in seen] == [False, True, False, True, True, False]
+    assert pace.see(of_old_service)
+    assert pace.see(ENDED)
+
+
+def test_metrics_are_read_after_last_report_and_end() -> None:
+    pace, turns = CurvePace(again_s=0.0), list[None]()
+    reader = threading.Thread(target=lambda: turns.extend(pace.turns()), daemon=True)
+    pace.see(reports(1))
+    it = pace.turns()
+    next(it)
+    pace.see(reports(2))
+    pace.see(reports(3))
+    next(it)
+    reader.start()
+    pace.see(ENDED)
+    reader.join(60)
+    assert len(turns) == 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import Curve, JobMetrics, MetricPoint, MetricsQuery, State
+from benchpool_scheduler.cli import metric_following
+from benchpool_scheduler.client import following
+from benchpool_scheduler.contract import Curve, Job, JobMetrics, MetricPoint, MetricsQuery, State
 from benchpool_scheduler.curves.comparison import ComparedRun, compared
 from benchpool_scheduler.curves.parameters import arguments_of
 from benchpool_scheduler.curves.points import Reported
@@ -97,6 +101,45 @@ def test_new_metrics_are_followed_to_job_end(
     assert benchpool("metrics", "-f", "--csv", running).status == 2
     assert benchpool("compare", "--tag", "try", "--json").json["jobs"][1]["id"] == sent[0]
     assert "0 were named or found" in benchpool("compare", "--tag", "other").err
+
+
+class ReportingJob:
+    """Client of a pool in which each report has another time, and no shown value changes."""
+
+    def __init__(self, *reports: MetricReport) -> None:
+        self.reports = reports
+        self.count = 0
+
+    def changes(self, client: object, id_: str) -> Iterator[Job]:
+        """Yield the job after each report, twice, and ended."""
+        for _ in self.reports:
+            self.count += 1
+            updated = datetime(2026, 11, 21, 12, 0, self.count, tzinfo=UTC)
+            for _ in range(2):
+                yield job("train", State.RUNNING, metrics={"loss": 1.0}, metrics_updated=updated)
+        yield job("train", State.SUCCEEDED)
+
+    def job_metrics(self, id_: str, *, name: str | None, points: int) -> JobMetrics:
+        """Return the metrics of the reports so far."""
+        lines = remade(self.reports[: self.count])
+        return answer(id_, "train", lines, MetricsQuery(name=name, points=points))
+
+
+def test_every_report_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [("loss", 1.0), ("loss", 1.0), ("loss", None), ("ninth", 0.5)]
+    reports = [
+        MetricReport(1, ((name, Reported(value, step, step)),))
+        for step, (name, value) in enumerate(values)
+    ]
+    pool = ReportingJob(*reports)
+    monkeypatch.setattr(following, "changes", pool.changes)
+    found = list(metric_following.follow(pool, "abcd", None, {}))  # type: ignore[arg-type]
+    assert [dict(news) for news in found] == [
+        {"loss": (1, 0, 1.0)},
+        {"loss": (1, 1, 1.0)},
+        {"loss": (1, 2, None)},
+        {"ninth": (1, 3, 0.5)},
+    ]
 
 
 def test_compared_runs_show_differences_and_best(benchpool: Benchpool, sent: list[str]) -> None:

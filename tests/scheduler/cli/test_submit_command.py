@@ -205,8 +205,8 @@ def test_json_output_has_declared_keys(benchpool: Benchpool, train: Path) -> Non
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
         "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
         "exit_code", "progress", "estimated_start", "preemptions", "url", "actions", "tags",
-        "time_limit_s", "gpu_models", "pause", "metrics", "note", "parameters", "trial",
-        "awaits", "in_line_since", "tracker_runs", "deadline", "deadline_standing",
+        "time_limit_s", "gpu_models", "pause", "metrics", "metrics_updated", "note", "parameters",
+        "trial", "awaits", "in_line_since", "tracker_runs", "deadline", "deadline_standing",
     ]  # fmt: skip
 
 

@@ -22,6 +22,8 @@ from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.pool.subscriptions import as_report
 from benchpool_scheduler.store.curve_files import FOLDER, CurveFiles, copy_into, put_back
 from benchpool_scheduler.store.records import DropJob
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.records import EXIT
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper, until_job
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -162,13 +164,28 @@ async def test_restarted_service_records_no_metric_twice(
         assert bare.values == [float(it) for it in range(31)]
 
 
+async def test_reports_of_downtime_are_recorded_after_job_end(tmp_path: Path) -> None:
+    entry = CommandEntry([sys.executable, "-c", LEARNS])
+    (tmp_path / "run").mkdir()
+    first = make_pool(tmp_path)
+    await first.open()
+    job = await first.jobs.submit(SUSAN, JobSubmission(entry, working_dir=str(tmp_path / "run")))
+    await loss_of(first, job.id, 30)
+    await first.close()
+    (tmp_path / "run" / "go-on").touch()
+    await until_async(Folders(tmp_path).worker(WorkerId(job.id, 1, 0)).joinpath(EXIT).exists)
+    async with opened(make_pool(tmp_path)) as pool:
+        await reached(pool, job.id, State.SUCCEEDED)
+        assert (await loss_of(pool, job.id, 31)).values[-1] == 0.0
+
+
 async def test_truncated_line_keeps_remaining_metrics(tmp_path: Path) -> None:
     files = CurveFiles(tmp_path)
     progress = losses(WorkerId("abcd", 1, 0), 0.0, s1=3.0)
-    files.append("abcd", [as_report(progress)])
+    assert files.append("abcd", [as_report(progress)], 1_000)
     with (tmp_path / "abcd.jsonl").open("ab") as file:
         file.write(b'[1,[["loss",[2.0')
-    files.append("abcd", [as_report(losses(WorkerId("abcd", 1, 0), 0.0, s2=2.0))])
+    assert files.append("abcd", [as_report(losses(WorkerId("abcd", 1, 0), 0.0, s2=2.0))], 1_000)
     lines = files.read("abcd")
     assert [(it.step, it.value) for it in lines["loss"]] == [(1, 3.0), (2, 2.0)]
     assert files.rewrite("abcd", lines) < 200

@@ -15,13 +15,20 @@ from benchpool_scheduler.curves.series import Lines, MetricReport, remade
 from benchpool_scheduler.curves.views import answer
 from benchpool_scheduler.web.curve_view import LabelledCurves, pictures
 from benchpool_support.browser import Seen
-from benchpool_support.stage import StagedPool, job
+from benchpool_support.stage import NOW, StagedPool, job
 from benchpool_support.staged_curves import drawn_lines
 
 Visit = Callable[..., Awaitable[Seen]]
 browsed = pytest.mark.asyncio(loop_scope="module")
 
-GOOD = job("resnet", State.RUNNING, attempt=2, tags=("lr-sweep",))
+GOOD = job(
+    "resnet",
+    State.RUNNING,
+    attempt=2,
+    tags=("lr-sweep", "<b>try</b>"),
+    note="warm-up <i>helps</i>",
+    metrics_updated=NOW,
+)
 OTHER = job("resnet-lr2", State.SUCCEEDED, tags=("lr-sweep",))
 SILENT = job("silent", State.RUNNING)
 
@@ -45,6 +52,7 @@ async def test_job_page_draws_reported_metrics_live(visit: Visit, measured: Stag
     part = seen.page.get_by_role("region", name="Curves")
     picture = part.get_by_role("img", name="train/loss over steps")
     await expect(picture.locator("polyline")).to_have_count(1)
+    await expect(part).to_have_attribute("data-live-curves", "")
     await expect(picture.locator(".pausemark title")).to_have_text("attempt 2 from step 100")
     await expect(part.get_by_role("img", name="grad_norm over steps")).to_contain_text("×")
     await expect(part).to_contain_text("at step 199, over 1 pause; least")
@@ -82,6 +90,11 @@ async def test_curves_of_jobs_are_overlaid_with_best_marked(
     table = page.get_by_role("table", name="Parameters and metrics")
     best = table.get_by_role("row").filter(has_text="resnet-lr2").locator("strong")
     await expect(best).to_have_count(2)
+    cells = table.get_by_role("row").filter(has_text=f"{GOOD.id[:8]} resnet").get_by_role("cell")
+    await expect(cells.nth(1)).to_have_text("lr-sweep <b>try</b>")
+    await expect(cells.nth(2)).to_have_text("warm-up <i>helps</i>")
+    without = table.get_by_role("row").filter(has_text="resnet-lr2").get_by_role("cell")
+    await expect(without.nth(2)).to_have_text("–")
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     await shot(page, f"compared-{width}")
     await page.locator('select[data-metric="train/loss"]').select_option("train/loss:max")

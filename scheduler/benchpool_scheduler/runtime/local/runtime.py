@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import math
 import os
-import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -35,7 +34,6 @@ from benchpool_scheduler.runtime.worker_logs import WorkerLogs
 from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
-from benchpool_scheduler.worker.progress import last_checkpoint
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
 from . import ends, leftovers, supervisors, trial, unexpected
@@ -44,9 +42,10 @@ from .inside import LocalInside
 from .observed_machine import ObservedMachine
 from .running_worker import RunningWorker
 from .sandbox import Sandbox
+from .worker_reports import ReportLooks, WorkerReports
 
-PROGRESS_S, LOG_S, INTRODUCTION_S = 1.0, 0.05, 10.0
-"""Poll intervals for progress and logs, and timeout for introductions, in seconds."""
+LOG_S, INTRODUCTION_S = 0.05, 10.0
+"""Poll interval for logs, and timeout for introductions, in seconds."""
 
 
 class LocalRuntime:
@@ -80,6 +79,8 @@ class LocalRuntime:
         self.stacks, self.leave, self.shell = inside.stacks, inside.leave, inside.shell
         self._unknown: dict[WorkerId, bool] = {}
         self._events: asyncio.Queue[WorkerEvent | BaseException | None] = asyncio.Queue()
+        put = self._events.put_nowait
+        self._reports = ReportLooks(self._running, self._folders, self._report_start, put)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
         self._logs = WorkerLogs(self._folders, self._log_ended, _pause)
@@ -93,7 +94,7 @@ class LocalRuntime:
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
         """Find the workers of an earlier service, including unexpected ones."""
-        self._ticker = asyncio.create_task(self._look_at_progress())
+        self._ticker = asyncio.create_task(self._reports.run())
         self._ticker.add_done_callback(self._ticker_ended)
         for worker in expected:
             await self._find(worker, expected=True)
@@ -288,6 +289,8 @@ class LocalRuntime:
             return
         end = await ends.patiently(partial(records.read, str(folder), records.EXIT))
         if end is not None:
+            if expected:
+                await self._reports.finish(worker, WorkerReports(worker))
             self._events.put_nowait(ends.event(worker, end))
         else:
             await self._lose(worker, None, expected)
@@ -352,8 +355,8 @@ class LocalRuntime:
         if (end := await ends.patiently(read)) is None:
             await self._lose(run.worker, status, run.expected)
             return
-        with contextlib.suppress(OSError):
-            self._report_progress(run, over=True)
+        if run.expected and run.start_reported:
+            await self._reports.finish(run.worker, run.reports)
         del self._running[run.worker]
         run.over.set()
         if run.expected:
@@ -363,8 +366,12 @@ class LocalRuntime:
         """Kill the processes of a dead supervisor, then report the worker as lost."""
         look = partial(ends.lose, self._folders, worker, status)
         end = await ends.patiently(look, in_thread=True)
-        run = self._running.pop(worker, None)
+        run = self._running.get(worker)
+        if end is not None and expected:
+            reports = WorkerReports(worker) if run is None else run.reports
+            await self._reports.finish(worker, reports)
         if run is not None:
+            del self._running[worker]
             run.over.set()
         if end is not None:
             self._events.put_nowait(ends.event(worker, end))
@@ -378,21 +385,6 @@ class LocalRuntime:
         failed = None if ticker.cancelled() else ticker.exception()
         if failed is not None:
             self._events.put_nowait(failed)
-
-    async def _look_at_progress(self) -> None:
-        while True:
-            await asyncio.sleep(PROGRESS_S)
-            for run in list(self._running.values()):
-                with contextlib.suppress(OSError):
-                    self._report_start(run)
-                    self._report_progress(run)
-
-    def _report_progress(self, run: RunningWorker, *, over: bool = False) -> None:
-        if run.expected and run.start_reported:
-            saved = last_checkpoint(self._folders.checkpoint(run.worker.job))
-            where = self._folders.exchange(run.worker)
-            for news in run.look(where, saved, at=time.time(), over=over):
-                self._events.put_nowait(news)
 
 
 async def _pause(_: WorkerId, most_s: float) -> None:

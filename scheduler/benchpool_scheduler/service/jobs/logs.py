@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 from benchpool_scheduler.contract import JobMetrics, MetricsQuery
-from benchpool_scheduler.curves.views import answer
 from benchpool_scheduler.errors import NotFound, Unavailable
 from benchpool_scheduler.phrases import count, visible
 from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.curve_answers import CurveAnswers
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -30,6 +30,7 @@ class JobLogs:
         self._observed = observed
         self._runtime = runtime
         self._curves = curves
+        self._answers = CurveAnswers()
 
     def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
@@ -108,7 +109,7 @@ class JobLogs:
             raise Unavailable(
                 f"The curves of job {record.id[:8]} cannot be read now ({failed.strerror})."
             ) from failed
-        return await asyncio.to_thread(answer, record.id, visible(record.name), lines, query)
+        return await self._answers.of(record.id, visible(record.name), lines, query)
 
     async def read_results(
         self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES

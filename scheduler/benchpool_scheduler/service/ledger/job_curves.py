@@ -4,35 +4,62 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchpool_scheduler.curves.series import Lines, MetricReport, as_reports, taken
-from benchpool_scheduler.curves.views import newest
+from benchpool_scheduler.curves.series import Lines, MetricReport, taken
+from benchpool_scheduler.curves.views import NewestMetrics, newest
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.store.curve_files import CurveFiles
 from benchpool_scheduler.store.records import JobRecord
 
 WRITE_S = 2.0
 """Longest delay before reported values are written, in seconds. A crash may lose as much."""
+PUBLISH_S = 0.1
+"""Interval whose reports are published together, in seconds."""
+APART_S = 0.001
+"""Least difference of the times of two reports of a job, in seconds."""
 MOST_HELD = 300_000
 """Approximate limit of points in memory. Idle curves are read from their files again."""
 MOST_UNWRITTEN = 1_000
-"""Limit of unwritten reports of a job. Beyond it the whole kept curve is written instead."""
-REWRITE_BYTES = 256 * 1024
-"""Growth after which a file is rewritten, if it has also doubled since it was last rewritten."""
+"""Number of unwritten values of a job beyond which the whole curve is written, if it is smaller."""
+LEAST_BYTES, MOST_BYTES = 256 * 1024, 2_000_000
+"""Size below which a file is not rewritten, and size that it exceeds only if its curves do."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """The curves of a job, and the reports that are not in its file yet."""
+    """The curves of a job, and the reports that are not in its file yet.
+
+    ``stale``: the file must be rewritten.
+    """
 
     lines: Lines
-    newest: dict[str, float]
-    points: int
+    newest: NewestMetrics | None = None
+    points: int = 0
     unwritten: list[MetricReport] = field(default_factory=list)
+    values: int = 0
+    stale: bool = False
     writing: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is to be written."""
+        return self.stale or bool(self.unwritten)
+
+    def put(self, new: MetricReport) -> None:
+        """Add a report that is to be written."""
+        if self.stale:
+            return
+        self.unwritten.append(new)
+        self.values += len(new.values)
+        if self.values > max(MOST_UNWRITTEN, self.points):
+            self.rewrite()
+
+    def rewrite(self) -> None:
+        """Let the next write write the whole curves."""
+        self.unwritten, self.values, self.stale = [], 0, True
 
 
 class JobCurves:
@@ -51,14 +78,18 @@ class JobCurves:
         self._report = report
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._points = 0
-        self._written: dict[str, int] = {}
+        self._folded: dict[str, int] = {}
+        self._grown: set[str] = set()
+        self._ended: set[str] = set()
         self._gone: set[str] = set()
         self._news = asyncio.Event()
+        self._reporting: set[str] = set()
+        self._soon: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ reading
 
-    def newest(self, job: str) -> dict[str, float] | None:
-        """Return the newest values of a reporting job; the same object while they do not change."""
+    def newest(self, job: str) -> NewestMetrics | None:
+        """Return the newest values of a reporting job; another object after each report."""
         kept = self._kept.get(job)
         return None if kept is None else kept.newest
 
@@ -71,10 +102,10 @@ class JobCurves:
 
     # ------------------------------------------------------------------ growing
 
-    def take(self, job: str, report: MetricReport) -> None:
-        """Add a job's report."""
+    def take(self, job: str, report: MetricReport, at: float) -> None:
+        """Add a job's report that arrived at ``at``, in epoch seconds."""
         try:
-            kept = self._kept.get(job) or _Kept(self._files.read(job), {}, 0)
+            kept = self._kept.get(job) or self._load(job)
         except OSError as failed:
             self._report("curves", f"Curves of a job cannot be read ({failed.strerror}).")
             return
@@ -85,31 +116,57 @@ class JobCurves:
         self._points += points - kept.points
         kept.lines, kept.points = lines, points
         if new.values:
-            kept.unwritten.append(new)
-            if len(kept.unwritten) > MOST_UNWRITTEN:
-                kept.unwritten = as_reports(lines)
+            kept.put(new)
             self._news.set()
-        if kept.newest != (values := newest(lines)):
-            kept.newest = values
-            self.changed.publish([job])
+        before, values = kept.newest, newest(lines)
+        if new.values or before is None or before.values != values:
+            later = at if before is None else max(at, before.at + APART_S)
+            kept.newest = NewestMetrics(values, later)
+            self._publish_soon(job)
         self._rest()
+
+    def ended(self, jobs: Iterable[str]) -> None:
+        """Fold the files of jobs that have ended."""
+        for job in jobs:
+            kept = self._kept.get(job)
+            if job in self._grown or (kept is not None and kept.waits):
+                self._ended.add(job)
+                self._news.set()
 
     def dropped(self, job: JobRecord) -> None:
         """Forget a removed job."""
         kept = self._kept.pop(job.id, None)
         self._points -= 0 if kept is None else kept.points
-        self._written.pop(job.id, None)
+        self._folded.pop(job.id, None)
+        self._grown.discard(job.id)
+        self._ended.discard(job.id)
         self._gone.add(job.id)
         self._news.set()
+
+    def _load(self, job: str) -> _Kept:
+        lines = self._files.read(job)
+        if lines:
+            self._grown.add(job)
+        return _Kept(lines)
 
     def _rest(self) -> None:
         """Drop from memory the curves that have been quiet longest and are in their files."""
         for job, kept in list(self._kept.items())[:-1]:
             if self._points <= MOST_HELD:
                 return
-            if not kept.unwritten and not kept.writing:
+            if not kept.waits and not kept.writing:
                 del self._kept[job]
                 self._points -= kept.points
+
+    def _publish_soon(self, job: str) -> None:
+        self._reporting.add(job)
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(PUBLISH_S, self._publish)
+
+    def _publish(self) -> None:
+        self._soon = None
+        jobs, self._reporting = self._reporting, set()
+        self.changed.publish(jobs)
 
     # ------------------------------------------------------------------ writing
 
@@ -120,6 +177,12 @@ class JobCurves:
             await asyncio.sleep(WRITE_S)
             await self.write()
 
+    async def close(self) -> None:
+        """Write new values and publish no more."""
+        if self._soon is not None:
+            self._soon.cancel()
+        await self.write()
+
     async def write(self) -> None:
         """Write new values now. A write that fails is retried the next time."""
         self._news.clear()
@@ -127,8 +190,10 @@ class JobCurves:
             for job in list(self._gone):
                 await asyncio.to_thread(self._files.remove, job)
                 self._gone.discard(job)
+            for job in list(self._ended):
+                await self._fold(job)
             for job, kept in list(self._kept.items()):
-                if kept.unwritten:
+                if kept.waits:
                     await self._write_one(job, kept)
         except OSError as failed:
             self._news.set()
@@ -138,16 +203,37 @@ class JobCurves:
         else:
             self._report("curves", None)
 
+    async def _fold(self, job: str) -> None:
+        kept = self._kept.get(job)
+        if kept is not None:
+            kept.rewrite()
+        else:
+            await asyncio.to_thread(self._files.fold, job)
+            self._grown.discard(job)
+        self._ended.discard(job)
+
     async def _write_one(self, job: str, kept: _Kept) -> None:
-        pieces, kept.unwritten = kept.unwritten, []
-        kept.writing, whole = True, kept.lines
+        pieces, values, whole, lines = kept.unwritten, kept.values, kept.stale, kept.lines
+        kept.unwritten, kept.values, kept.stale, kept.writing = [], 0, False, True
         try:
-            size = await asyncio.to_thread(self._files.append, job, pieces)
-            first = self._written.setdefault(job, size)
-            if size > max(2 * first, first + REWRITE_BYTES):
-                self._written[job] = await asyncio.to_thread(self._files.rewrite, job, whole)
+            most = most_bytes(self._folded.get(job, 0))
+            if whole or not await asyncio.to_thread(self._files.append, job, pieces, most):
+                self._folded[job] = await asyncio.to_thread(self._files.rewrite, job, lines)
+                self._grown.discard(job)
+            else:
+                self._grown.add(job)
         except OSError:
-            kept.unwritten = pieces + kept.unwritten
+            kept.unwritten, kept.values = pieces + kept.unwritten, values + kept.values
+            kept.stale = kept.stale or whole
             raise
         finally:
             kept.writing = False
+
+
+def most_bytes(folded: int) -> int:
+    """Return the size above which a file is rewritten, for its size after the last rewrite.
+
+    >>> most_bytes(0), most_bytes(60_000), most_bytes(1_300_000), most_bytes(6_400_000)
+    (262144, 262144, 2000000, 7200000)
+    """
+    return max(min(max(2 * folded, LEAST_BYTES), MOST_BYTES), folded + folded // 8)

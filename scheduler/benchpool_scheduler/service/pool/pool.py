@@ -377,7 +377,7 @@ class Pool:
         await self.deliveries.close()
         self.passes.close()
         await self.metering.close()
-        await self.curves.write()
+        await self.curves.close()
         with contextlib.suppress(BenchpoolError):
             self.housekeeping.count_use()
             await self.housekeeping.save_use()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from benchpool_scheduler.curves.points import Reported
@@ -21,6 +22,10 @@ def as_report(metrics: WorkerMetrics) -> MetricReport:
     return MetricReport(metrics.worker.attempt, tuple(values))
 
 
+def _ended(pool: Pool, jobs: Collection[str]) -> list[str]:
+    return [job for job in jobs if (record := pool.ledger.job(job)) and not record.live]
+
+
 def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
     """Subscribe all parts, in this order."""
     for changed in (
@@ -38,8 +43,9 @@ def subscribe(pool: Pool, older: JobHistoryLoader) -> None:
         pool.ledger.jobs_changed.subscribe(changed)
     pool.ledger.job_dropped.subscribe(pool.feed_writer.job_dropped)
     pool.ledger.job_dropped.subscribe(pool.curves.dropped)
+    pool.ledger.jobs_changed.subscribe(lambda jobs: pool.curves.ended(_ended(pool, jobs)))
     pool.watcher.reported.subscribe(
-        lambda metrics: pool.curves.take(metrics.worker.job, as_report(metrics))
+        lambda metrics: pool.curves.take(metrics.worker.job, as_report(metrics), metrics.at)
     )
     pool.curves.changed.subscribe(pool.feed_writer.publish)
     pool.curves.changed.subscribe(pool.sweeps.runner.see)

@@ -14,6 +14,7 @@ from benchpool_scheduler.accounting import job_notes
 from benchpool_scheduler.contract.deadlines import DeadlineStanding
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
+from benchpool_scheduler.curves.views import NewestMetrics
 from benchpool_scheduler.phrases import visible, visible_value
 from benchpool_scheduler.runtime import Part
 from benchpool_scheduler.service.access import rights
@@ -69,8 +70,8 @@ class JobViews:
     """Jobs in the form of the API.
 
     Args:
-        newest: Returns the newest values that a job has reported, the same object until they
-            change.
+        newest: Returns the newest values that a job has reported, the same object until its next
+            report.
         trial: Returns the trial of a sweep that a job runs, or None.
     """
 
@@ -79,7 +80,7 @@ class JobViews:
         ledger: Ledger,
         observed: SchedulerState,
         estimates: Estimates,
-        newest: Callable[[str], dict[str, float] | None],
+        newest: Callable[[str], NewestMetrics | None],
         trial: Callable[[str], contract.TrialPlace | None],
     ) -> None:
         self._ledger = ledger
@@ -124,6 +125,7 @@ class JobViews:
     def _job(self, record: JobRecord, sees: Sees) -> contract.Job:
         latest_pass = self._observed.now.latest_pass
         over = JobId(record.id) in latest_pass.over_quota and record.state in HOLDS_GPUS
+        newest = self._newest(record.id) if record.live else None
         return contract.Job(
             id=record.id,
             name=visible(record.name),
@@ -158,7 +160,8 @@ class JobViews:
                 partial(self._for_whom, sees=sees),
             ),
             note=visible(record.remark),
-            metrics=(self._newest(record.id) or {}) if record.live else {},
+            metrics={} if newest is None else newest.values,
+            metrics_updated=None if newest is None else moment(newest.at),
             parameters=visible_value(record.parameters),
             trial=self._trial(record.id),
             tracker_runs=tracker_runs_of(record),

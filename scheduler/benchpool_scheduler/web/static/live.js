@@ -11,6 +11,8 @@ export const SHOWN = "benchpool-shown";
 const PAUSE_MS = 800;
 /** Maximum share of time spent on page reloads, so that slow pages are requested less often. */
 const SHARE = 1 / 8;
+/** The same for pages with live curves, which show a value within two seconds. */
+const LIVE_SHARE = 1 / 4;
 const STALE_MS = 60_000;
 /** Timeout of a page, so that one lost answer does not end all later updates. */
 const PATIENCE_MS = 30_000;
@@ -44,7 +46,8 @@ class Page {
       return;
     }
     if (this.#timer !== 0) return;
-    const wait = Math.max(0, this.#asked + Math.max(PAUSE_MS, this.#took / SHARE) - Date.now());
+    const share = document.querySelector("main [data-live-curves]") ? LIVE_SHARE : SHARE;
+    const wait = Math.max(0, this.#asked + Math.max(PAUSE_MS, this.#took / share) - Date.now());
     this.#timer = setTimeout(() => {
       this.#timer = 0;
       this.refresh();

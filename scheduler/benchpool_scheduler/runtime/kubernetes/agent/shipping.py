@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import time
@@ -24,6 +25,8 @@ ECHO_BYTES = 64 * 1024
 PROGRESS_S = 1.0
 VALUES = 500
 """Most reported values in one request."""
+PIECES = 5
+"""Most pieces of reported values in one look; the limits of a writer need two."""
 
 FOLDER = Path(paths.WORKER)
 EXCHANGE = Path(environment.EXCHANGE)
@@ -124,14 +127,15 @@ class Shipper:
 
     def _send_values(self, *, over: bool) -> None:
         """Send the new values; values that did not arrive are sent first at the next look."""
-        while self._values or (found := self._metrics.read()):
-            self._values = self._values or found
+        for _ in itertools.count() if over else range(PIECES):
+            again = bool(self._values)
+            self._values = self._values or self._metrics.read()
             while self._values:
                 body = {"values": self._values[:VALUES]}
                 with contextlib.suppress(LinkRefused):  # a repeated request would be rejected again
                     self._link.post("metrics", json.dumps(body).encode())
                 del self._values[:VALUES]
-            if not over:
+            if not again and not self._metrics.behind:
                 return
 
     def _echo(self) -> bool:
