@@ -32,7 +32,7 @@ def test_cell_list_shows_kernel_facts_and_sends_selection(
     joe.open_file("cells.ipynb")
     joe.wait_for_kernel()
     for number in range(3):
-        joe.run_cell(number)
+        joe.run_cell(number, raises=number == 1)
 
     # The third cell is edited after its run, and the second cell has failed.
     joe.cell(2).locator(".cm-content").click()

@@ -105,8 +105,9 @@ async def test_trial_is_stopped_early_by_ninth_metric(
         runtime.report(report(worker, 1, **dict.fromkeys(FIRST, 1.0)))
     for worker in workers:
         await until_job(pool, worker.job, lambda now: now.metrics_updated is not None)
-    for worker, loss in zip(workers, (0.3, 0.2, 0.9), strict=True):
-        runtime.report(report(worker, 10, **{NINTH: loss}))
+    # The last one is judged last, whatever its number: a report is as late as its step.
+    for step, (worker, loss) in enumerate(zip(workers, (0.3, 0.2, 0.9), strict=True), start=10):
+        runtime.report(report(worker, step, **{NINTH: loss}))
         clock.pass_s(1)
     ((stopped, _),) = await runtime.until_noticed(1)
     assert stopped == workers[2]

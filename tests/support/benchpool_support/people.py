@@ -193,11 +193,12 @@ class Person:
         idle = self.notebook.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
         expect(idle).to_be_visible()
 
-    def run_cell(self, number: int) -> None:
+    def run_cell(self, number: int, *, raises: bool = False) -> None:
         """Run one cell and wait for its execution number.
 
         Raises:
-            AssertionError: The cell raised; the message is its output.
+            AssertionError: The cell raised, or did not although ``raises`` is set; the message is
+                its output.
         """
         prompt = self.cell(number).locator(".jp-InputPrompt")
         before = prompt.inner_text()
@@ -212,7 +213,11 @@ class Person:
             if re.search(r"\d", prompt.inner_text()) and prompt.inner_text() != before:
                 break
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
-        output = "\n".join(self.cell(number).locator(".jp-OutputArea-output").all_inner_texts())
+        outputs = self.cell(number).locator(".jp-OutputArea-output")
+        if raises:
+            expect(outputs.first).to_contain_text(TRACEBACK)
+            return
+        output = "\n".join(outputs.all_inner_texts())
         assert not TRACEBACK.search(output), output
 
     def show_value(self, number: int, name: str) -> str:
