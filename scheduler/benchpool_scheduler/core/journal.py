@@ -52,7 +52,3 @@ class Journal:
         while len(undos) > savepoint:
             undo, *arguments = undos.pop()
             undo(*arguments)
-
-    def forget(self) -> None:
-        """Keep all changes, without the possibility to undo them."""
-        self._undos.clear()

@@ -20,7 +20,6 @@ from itertools import chain
 
 from benchpool_scheduler.core.backfill.backfill import Backfill
 from benchpool_scheduler.core.capacity.assignment import Assignment, Departure, departures
-from benchpool_scheduler.core.capacity.free_capacity import Savepoint
 from benchpool_scheduler.core.capacity.placement import find
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
@@ -37,11 +36,13 @@ from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.commands import PreemptCommands
 from benchpool_scheduler.core.preemption.consolidation import consolidate
 from benchpool_scheduler.core.preemption.reprieve import relocate, reprieve
-from benchpool_scheduler.core.preemption.self_defeating import self_defeating
+from benchpool_scheduler.core.preemption.self_defeating import (
+    MOST_RENOUNCED,
+    Renounced,
+    self_defeating,
+)
+from benchpool_scheduler.core.preemption.undone import doubtful_claims, undone_claims
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
-
-MOST_RENOUNCED = 8
-"""Limit on jobs whose claims are found to harm their own project. Each costs another pass."""
 
 
 def decide(snapshot: Snapshot) -> Plan:
@@ -50,47 +51,50 @@ def decide(snapshot: Snapshot) -> Plan:
     Raises:
         InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
     """
-    state = ClusterState.of(snapshot)
-    plan = _decide(state, snapshot.now_s, state.changes.savepoint(), explain=True)
-    state.journal.forget()
-    return plan
+    return decide_on(ClusterState.of(snapshot), snapshot.now_s)
 
 
-def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Plan:
+def decide_on(
+    state: ClusterState, now_s: float, *, explain: bool = True, ahead: bool = True
+) -> Plan:
     """Return the plan for a kept cluster state, which is unchanged afterwards.
 
     Args:
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
         explain: Include reasons (R22) and GPUs over quota. Without them a pass is shorter.
+        ahead: Make no claim that its victim would undo in the next pass.
     """
-    before = state.changes.savepoint()
+    before, renounced = state.changes.savepoint(), Renounced()
     try:
-        return _decide(state, now_s, before, explain=explain)
+        while True:
+            run = Pass(state, now_s, renounced)
+            run.benches()
+            run.nominations()
+            run.turns()
+            more = Renounced()
+            if run.beyond_quota:
+                more = self_defeating(state.jobs, run.beyond_quota, run.preempts)
+            if not more or len(renounced) >= MOST_RENOUNCED:
+                run.reprieve()
+                plan = run.plan(explain=explain)
+                if len(renounced) >= MOST_RENOUNCED or not ahead or not run.preempts:
+                    return plan
+                claims = doubtful_claims(state, run.candidates, run.preempts)
+                state.changes.rollback(before)
+                following = partial(decide_on, state, now_s, explain=False, ahead=False)
+                more = undone_claims(state, plan.commands, claims, now_s, following)
+                if not more:
+                    return plan
+            state.changes.rollback(before)
+            renounced |= more
     finally:
         state.changes.rollback(before)
-
-
-def _decide(state: ClusterState, now_s: float, before: Savepoint, *, explain: bool) -> Plan:
-    renounced = frozenset[int]()
-    while True:
-        run = Pass(state, now_s, renounced)
-        run.benches()
-        run.nominations()
-        run.turns()
-        more = run.self_defeating()
-        if not more or len(renounced) >= MOST_RENOUNCED:
-            run.reprieve()
-            return run.plan(explain=explain)
-        state.changes.rollback(before)
-        renounced |= more
 
 
 class Pass:
     """Steps of one pass. Jobs whose ages are ``renounced`` preempt no other job in it."""
 
-    def __init__(
-        self, state: ClusterState, now_s: float, renounced: frozenset[int] = frozenset()
-    ) -> None:
+    def __init__(self, state: ClusterState, now_s: float, renounced: Renounced) -> None:
         state.pass_time(now_s)
         self.renounced = renounced
         self.beyond_quota: list[tuple[JobInfo, int]] = []
@@ -164,12 +168,6 @@ class Pass:
             self._look_again()
             self._take_turns()
         self.backfill.close()
-
-    def self_defeating(self) -> set[int]:
-        """Return the ages of jobs whose claims cost their own project more than they bring."""
-        if not self.beyond_quota:
-            return set()
-        return self_defeating(self.state.jobs, self.beyond_quota, [*self.preempts.values()])
 
     def _take_turns(self) -> None:
         self.more_to_claim = False

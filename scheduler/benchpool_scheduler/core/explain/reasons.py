@@ -14,7 +14,7 @@ separate (``NamedJob``).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from benchpool_scheduler.core.capacity.assignment import Assignment
@@ -38,12 +38,12 @@ def reasons_of(
     state: ClusterState,
     candidates: VictimCandidates,
     waiting: Iterable[Cursor],
-    renounced: Container[int] = (),
+    renounced: Mapping[int, str],
 ) -> dict[JobId, WaitReason]:
     """Return the reason of every job that waits after the pass. Equal jobs share one.
 
     Args:
-        renounced: Ages of jobs whose claims would stop a job of their project ranked above (R17).
+        renounced: Why a job preempts no other job, by its age.
     """
     explain = Explanation(state, candidates, renounced)
     reasons = {
@@ -69,7 +69,7 @@ class Explanation:
     """Explanation of one finished pass."""
 
     def __init__(
-        self, state: ClusterState, candidates: VictimCandidates, renounced: Container[int]
+        self, state: ClusterState, candidates: VictimCandidates, renounced: Mapping[int, str]
     ) -> None:
         self.state = state
         self.candidates = candidates
@@ -230,9 +230,7 @@ class Explanation:
             )
         if (over := self._over_share(info)) is not None:
             return self._share_reached(info, over, numbers)
-        why = "the jobs that it may preempt would not free enough"
-        if info.age in self.renounced:
-            why = "preempting others would stop a job of its project that ranks above it"
+        why = self.renounced.get(info.age, "the jobs that it may preempt would not free enough")
         return WaitReason(
             ReasonCode.POOL_FULL,
             f"{opening}; {why}",
