@@ -14,7 +14,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
+from math import inf
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from benchpool_scheduler.errors import InvalidInput
@@ -80,14 +81,17 @@ def times_after(cron: str, zone: str, after: float, most: int) -> list[float]:
     return list(islice(_times(cron, zone_of(zone), after), most))
 
 
-def times_before(cron: str, zone: str, until: float, most: int) -> list[float]:
-    """Return at most ``most`` times up to and including ``until``, newest first.
+def times_before(cron: str, zone: str, until: float, most: int, after: float = -inf) -> list[float]:
+    """Return at most ``most`` times after ``after`` up to and including ``until``, newest first.
 
-    >>> times_before("0 * * * *", "UTC", 7200.0, 2)
+    >>> times_before("0 * * * *", "UTC", 7200.0, most=2)
     [7200.0, 3600.0]
+    >>> times_before("0 * * * *", "UTC", 7200.0, most=2, after=3600.0)
+    [7200.0]
     """
     minute_after = until // 60 * 60 + 60
-    return list(islice(_times(cron, zone_of(zone), minute_after, reverse=True), most))
+    found = islice(_times(cron, zone_of(zone), minute_after, reverse=True), most)
+    return list(takewhile(lambda at: at > after, found))
 
 
 def folder_name(at: float, zone: str) -> str:

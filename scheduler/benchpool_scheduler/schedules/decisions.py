@@ -37,5 +37,5 @@ def due(cron: str, zone: str, seen: float, now: float) -> DueTimes:
     >>> due("0 * * * *", "UTC", seen=7200.0, now=7260.0)
     DueTimes(now=None, missed=())
     """
-    come = [at for at in times_before(cron, zone, now, MOST_KEPT) if at > seen]
+    come = times_before(cron, zone, now, MOST_KEPT, after=seen)
     return DueTimes(come[0], tuple(come[1:])) if come else DueTimes(None)

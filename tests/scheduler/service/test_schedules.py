@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +16,8 @@ from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import HubUser
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.observed.observations import Observations
+from benchpool_scheduler.service.observed.safe_mode import SafeMode
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -97,16 +100,26 @@ async def test_schedule_catches_up_once_after_downtime(
         assert len(runtime.launched) == 1
 
 
-@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
-async def test_schedule_runs_once_when_clock_changes_during_downtime(
-    tmp_path: Path, runtime: ScriptedRuntime, day: str
+@pytest.mark.parametrize(
+    ("zone", "day", "when"),
+    [
+        ("Europe/Berlin", "2026-03-29", "night at 2:30"),
+        ("Europe/Berlin", "2026-10-25", "night at 2:30"),
+        ("Australia/Lord_Howe", "2026-04-05", "night at 1:45"),
+        ("Australia/Lord_Howe", "2026-10-04", "night at 2:15"),
+    ],
+)
+@pytest.mark.parametrize("stopped_h", [0, 5])
+async def test_schedule_runs_once_when_clock_changes_during_restart(
+    tmp_path: Path, runtime: ScriptedRuntime, zone: str, day: str, when: str, stopped_h: int
 ) -> None:
-    midnight = datetime.fromisoformat(day).replace(tzinfo=ZoneInfo("Europe/Berlin"))
+    midnight = datetime.fromisoformat(day).replace(tzinfo=ZoneInfo(zone))
     clock = FakeClock(midnight.timestamp())
-    asked = ScheduleRequest(TRAIN, "night at 2:30", "Europe/Berlin")
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
-        begun = await pool.schedules.begin(SUSAN, asked)
-    clock.pass_s(5 * 3600)
+        begun = await pool.schedules.begin(SUSAN, ScheduleRequest(TRAIN, when, zone))
+        if not stopped_h:  # the service restarts right after it has sent the job
+            await at_its_next_time(pool, clock, begun)
+    clock.pass_s(stopped_h * 3600)
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
         for _ in range(12):
             await pool.schedules.runner.look()
@@ -132,6 +145,55 @@ async def test_schedule_pauses_while_owner_is_unknown(
     assert pool.schedules.show(SUSAN, begun.id).paused is None
     await at_its_next_time(pool, clock, begun)
     await runtime.until_launched(1)
+
+
+async def held_time(pool: Pool, clock: FakeClock) -> tuple[Schedule, Observations]:
+    """Return a schedule whose first time came while the pool accepted no jobs, and the pool."""
+    begun = await pool.schedules.begin(SUSAN, NIGHTLY)
+    known = pool.observed.now
+    pool.observed.put(replace(known, safe_mode=SafeMode(lost="The database is damaged.")))
+    shown = await at_its_next_time(pool, clock, begun)
+    assert [(it.outcome, it.state) for it in shown.last] == [("sent", None)]
+    assert "accepts no new work now" in shown.last[0].text
+    return shown, known
+
+
+async def test_time_is_sent_late_when_pool_accepts_jobs_again(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    held, known = await held_time(pool, clock)
+    pool.observed.put(known)
+    clock.pass_s(3600)
+    for _ in range(2):
+        await pool.schedules.runner.look()
+    (worker,) = await runtime.until_launched(1)
+    (sent,) = pool.schedules.show(SUSAN, held.id).last
+    assert (sent.at, sent.outcome, sent.job, sent.text) == (
+        held.last[0].at, "sent", worker.job, "",
+    )  # fmt: skip
+
+
+async def test_unaccepted_time_is_refused_at_next_time(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    held, known = await held_time(pool, clock)
+    pool.observed.put(known)
+    shown = await at_its_next_time(pool, clock, held)
+    assert [it.outcome for it in shown.last] == ["sent", "refused"]
+    assert len(await runtime.until_launched(1)) == 1
+
+
+async def test_unaccepted_time_is_not_sent_after_pause(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    held, known = await held_time(pool, clock)
+    await pool.schedules.pause(SUSAN, held.id)
+    await pool.schedules.runner.look()
+    pool.observed.put(known)
+    await pool.schedules.resume(SUSAN, held.id)
+    await pool.schedules.runner.look()
+    assert [it.outcome for it in pool.schedules.show(SUSAN, held.id).last] == ["refused"]
+    assert runtime.launched == {}
 
 
 async def test_paused_schedule_submits_nothing_and_does_not_catch_up(

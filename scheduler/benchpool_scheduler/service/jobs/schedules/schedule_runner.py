@@ -8,7 +8,7 @@ import logging
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract.schedules import ScheduledOutcome
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.schedules.cron_times import folder_name
 from benchpool_scheduler.schedules.decisions import MOST_KEPT, due
@@ -62,6 +62,8 @@ class ScheduleRunner:
             return
         kept = self._paused_or_not(self._closed(schedule))
         come = due(kept.cron, kept.zone, kept.seen, now)
+        if come.now is not None or kept.paused is not None:
+            kept = self._settled(kept)
         if come.now is not None:
             kept = replace(kept, seen=come.now)
             if kept.paused is None:
@@ -72,6 +74,19 @@ class ScheduleRunner:
         if kept != schedule:
             await self._book.put(kept)
         await self._accept_newest(kept)
+
+    def _settled(self, schedule: ScheduleRecord) -> ScheduleRecord:
+        """Return the schedule without a job that is still to be accepted."""
+        newest = schedule.last[0] if schedule.last else None
+        if newest is None or newest.job is None or newest.accepted:
+            return schedule
+        if self._ledger.job(newest.job) is not None:
+            found = replace(newest, accepted=True, text="")
+        elif newest.text:
+            found = TimeRecord(newest.at, ScheduledOutcome.REFUSED, text=newest.text)
+        else:
+            found = TimeRecord(newest.at, ScheduledOutcome.MISSED, text=MISSED)
+        return replace(schedule, last=(found, *schedule.last[1:]))
 
     def _next(self, schedule: ScheduleRecord, at: float) -> TimeRecord:
         """Return the planned outcome of a time, with the ID of its future job."""
@@ -92,11 +107,14 @@ class ScheduleRunner:
         sent = replace(schedule.submission, key=None, name=schedule.name, output_dir=below)
         try:
             await self._admission.accept_as(self._caller(schedule), sent, newest.job)
+        except Unavailable as error:  # tried again at the next look, until the next time
+            found = replace(newest, text=visible(error.message))
         except BenchpoolError as error:
             found = TimeRecord(newest.at, ScheduledOutcome.REFUSED, text=visible(error.message))
         else:
-            found = replace(newest, accepted=True)
-        await self._book.put(replace(schedule, last=(found, *schedule.last[1:])))
+            found = replace(newest, accepted=True, text="")
+        if found != newest:
+            await self._book.put(replace(schedule, last=(found, *schedule.last[1:])))
 
     def _closed(self, schedule: ScheduleRecord) -> ScheduleRecord:
         """Return the schedule with the final states of jobs that have ended."""
