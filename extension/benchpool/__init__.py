@@ -11,6 +11,7 @@ For example::
     benchpool.submit(train, lr=0.1, gpus=2)                      # a function of this notebook
     benchpool.map(train, benchpool.grid(lr=[0.1, 0.2], seed=range(5)))
     benchpool.sweep("train.py", values={"lr": "log:1e-4:1e-1"}, metric="val_loss", trials=20)
+    benchpool.submit("report.ipynb", every="night at 2")         # a job at each of these times
     benchpool.serve("chat", "answer.py", "{port}", min=0)        # at an address behind the login
 
 In IPython, importing this module also registers the cell magics ``%%train`` and ``%%serve``. The
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     from benchpool.handles import JobHandle as Job
     from benchpool.handles import job, jobs, quota, status, submit
     from benchpool.metrics import log
+    from benchpool.schedule_handles import schedules
     from benchpool.services import serve
     from benchpool.sweeps import sweep
 
 __all__ = [
-    "Job", "JobFailed", "grid", "job", "jobs", "log", "map", "quota", "remote", "serve", "status",
-    "submit", "sweep",
+    "Job", "JobFailed", "grid", "job", "jobs", "log", "map", "quota", "remote", "schedules",
+    "serve", "status", "submit", "sweep",
 ]  # fmt: skip
 
 _OWN_ROOM = {
@@ -44,6 +46,7 @@ _OWN_ROOM = {
     "log": "benchpool.metrics",
     "remote": "benchpool.functions.remote_function",
     "map": "benchpool.functions.sending",
+    "schedules": "benchpool.schedule_handles",
     "serve": "benchpool.services",
     "sweep": "benchpool.sweeps",
 }

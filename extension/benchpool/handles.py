@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from benchpool import drafts, file_drafts, keywords, refusals
 from benchpool.drafts import Draft
 from benchpool.failures import JobFailed as JobFailed
+from benchpool.functions.session_calls import takes
 from benchpool.job_outcome import JobOutcome
 from benchpool.keep import Keep
 from benchpool.submit_keywords import SubmitKeywords
-from benchpool_scheduler.client import Client, LogText, discover, snapshot
+from benchpool_scheduler.client import Client, LogText, discover, schedule_requests, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, JobUsage, Quota, Status, Why
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.phrases import count, done, left, pause_words
 
 if TYPE_CHECKING:
     from benchpool.arrays import ArrayHandle
+    from benchpool.schedule_handles import ScheduleHandle
 
 PATIENCE_S = 20.0
 """Time to wait for a scheduler that restarts, in seconds."""
@@ -244,6 +246,20 @@ def submit(
 
 @overload
 def submit(
+    what: str | os.PathLike[str] | Callable[..., object],
+    /,
+    *args: object,
+    every: str,
+    zone: str | None = None,
+    key: str | None = None,
+    keep: Sequence[str] | None = None,
+    pickle: bool = False,
+    **options: Any,
+) -> ScheduleHandle: ...
+
+
+@overload
+def submit(
     what: Callable[..., object],
     /,
     *args: object,
@@ -261,8 +277,10 @@ def submit(
     keep: Any = None,
     pickle: bool = False,
     array: Any = None,
+    every: Any = None,
+    zone: Any = None,
     **options: Any,
-) -> JobHandle | ArrayHandle:
+) -> JobHandle | ArrayHandle | ScheduleHandle:
     """Submit a script, a notebook or a function to the pool and return its job.
 
     A script runs in a copy of the current folder, or of its own folder if it is elsewhere. A
@@ -279,25 +297,37 @@ def submit(
         pickle: Pickle returned values that have no safe format. Reading them runs code of the job.
         array: For a script or notebook: run it once for each of these task numbers. ``"0-31%4"``
             runs at most 4 at a time. ``array[7]`` of the result is the job of task 7.
+        every: Send it repeatedly and return the schedule, for example ``"night at 2"`` or five
+            fields of cron. A function with a parameter ``every`` or ``zone`` gets it as argument.
+        zone: With ``every``: time zone, such as ``"Europe/Berlin"``. Default: that of this machine.
 
     Raises:
         InvalidInput: The file does not exist, or a part of it is known to fail.
         Refused: A rule of the pool rejects the job. The message has the numbers.
     """
+    from benchpool import schedule_handles
+
     if callable(what):
         from benchpool.functions import sending
 
         asked = {name: each for name, each in options.items() if name in keywords.NAMES}
         given = {name: each for name, each in options.items() if name not in keywords.NAMES}
         own = {"keep": keep, "array": array}
+        if takes(what, "every"):
+            own["every"], every = every, None
+        if takes(what, "zone"):
+            own["zone"], zone = zone, None
         given |= {name: each for name, each in own.items() if each is not None}
-        return sending.submit_call(what, args, given, asked | {"pickle": pickle}, key=key)
+        draft = sending.drafted_call(what, args, given, asked | {"pickle": pickle}, key=key)
+        return schedule_handles.send_or_repeat(draft, every, zone)
     wanted = Keep.asked(keep, pickle)
     if array is not None:
         from benchpool import arrays
 
+        schedule_requests.check_alone(every, zone, ["array"], flag="")
         return arrays.submit(Path(what), args, options, str(array), key=key, keep=wanted)
-    return send(file_drafts.draft_of(Path(what), args, options, key or uuid.uuid4().hex, wanted))
+    draft = file_drafts.draft_of(Path(what), args, options, key or uuid.uuid4().hex, wanted)
+    return schedule_handles.send_or_repeat(draft, every, zone)
 
 
 keywords.describe(submit)

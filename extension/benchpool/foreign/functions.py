@@ -10,23 +10,34 @@ from typing import Any
 from benchpool.foreign import jobs, link
 from benchpool.functions.call_text import FunctionCall
 from benchpool.functions.session import CodeSession, current, sender_names
-from benchpool.functions.session_calls import parameters_of, written_call, written_calls
+from benchpool.functions.session_calls import (
+    parameters_of,
+    takes,
+    written_call,
+    written_calls,
+)
 
 
 def submit(what: Any, /, *args: object, **options: Any) -> Any:
     """Submit a function of this session, a script or a notebook; see ``benchpool.submit``."""
+    own = {name for name in ("every", "zone") if not callable(what) or not takes(what, name)}
+    times = {name: options.pop(name) for name in options.keys() & own}
     if not callable(what):
         request = {"do": "file", "what": os.fspath(what), "args": [str(each) for each in args]}
-        return _sent({**request, "interpreter": sys.executable}, options)
+        return _sent({**request, **times, "interpreter": sys.executable}, options)
     names = set(link.call({"do": "options"}))
     given = {name: each for name, each in options.items() if name not in names}
-    return submit_call(what, args, given, {name: options[name] for name in options.keys() & names})
+    asked = {name: options[name] for name in options.keys() & names}
+    return submit_call(what, args, given, asked, **times)
 
 
-def submit_call(function: Callable[..., Any], args: Any, kwargs: Any, asked: Any) -> Any:
-    """Submit one call; ``asked`` are the options of the job, by name."""
+def submit_call(
+    function: Callable[..., Any], args: Any, kwargs: Any, asked: Any, **times: Any
+) -> Any:
+    """Submit one call; ``asked`` are the options of the job, by name, ``times`` its schedule."""
     session = current()
-    return _sent(_request("call", session, [written_call(session, function, args, kwargs)]), asked)
+    request = _request("call", session, [written_call(session, function, args, kwargs)])
+    return _sent({**request, **times}, asked)
 
 
 def map(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 from msgspec import Struct
 
-from benchpool import file_drafts, handles, keywords, magic, serve_magic
+from benchpool import file_drafts, handles, keywords, magic, schedule_handles, serve_magic
 from benchpool.functions import sending
 from benchpool.functions.call_text import FunctionCall
 from benchpool.functions.pieces import Senders
@@ -122,10 +122,14 @@ class _Calls(_Request, frozen=True):
 class OneCall(_Calls, frozen=True, tag="call"):
     """``benchpool.submit`` of a function."""
 
+    every: str | None = None
+    zone: str | None = None
+
     def handle(self, ask: Ask) -> Result:
         asked = sending.options_of(*_with_key(self.options))
         senders, (call,) = Senders.of(self.senders), self.written()
-        return _sent(sending.send_call(self.session(), senders, call, asked))
+        draft = sending.draft_of_call(self.session(), senders, call, asked)
+        return _sent(schedule_handles.send_or_repeat(draft, self.every, self.zone))
 
 
 class ManyCalls(_Calls, frozen=True, tag="calls"):
@@ -145,6 +149,8 @@ class FileRequest(_Request, frozen=True, tag="file"):
     args: list[str]
     interpreter: str
     options: dict[str, Any]
+    every: str | None = None
+    zone: str | None = None
 
     def handle(self, ask: Ask) -> Result:
         options, key = _with_key(self.options)
@@ -152,7 +158,7 @@ class FileRequest(_Request, frozen=True, tag="file"):
         draft = file_drafts.draft_of(
             Path(self.what), tuple(self.args), options, key, keep, self.interpreter
         )
-        return _sent(handles.send(draft))
+        return _sent(schedule_handles.send_or_repeat(draft, self.every, self.zone))
 
 
 class OptionNames(_Request, frozen=True, tag="options"):

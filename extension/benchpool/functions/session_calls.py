@@ -5,6 +5,7 @@ Works on every Python from 3.9, with its standard library.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -58,6 +59,18 @@ def written_calls(
         elements.append(each)
     writer = _writer(session)
     return [writer.write(function, *_arguments(each)) for each in elements]
+
+
+def takes(function: Callable[..., object], name: str) -> bool:
+    """Return whether a function has a parameter of this name.
+
+    >>> takes(lambda every: every, "every"), takes(print, "every"), takes(dict, "every")
+    (True, False, False)
+    """
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a built-in function without a signature
+        return False
 
 
 def parameters_of(call: FunctionCall) -> dict[str, object]:

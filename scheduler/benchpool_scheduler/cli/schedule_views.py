@@ -6,16 +6,7 @@ from collections.abc import Sequence
 
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Column, Screen
-from benchpool_scheduler.contract.schedules import Schedule, ScheduledOutcome, ScheduledTime
-
-SIGNS = {"succeeded": "✓", "failed": "✗", "cancelled": "c"}
-"""Symbols of ended jobs. Other jobs have a dot."""
-_UNSENT = {
-    ScheduledOutcome.SKIPPED: "s",
-    ScheduledOutcome.MISSED: "m",
-    ScheduledOutcome.REFUSED: "r",
-}
-LEGEND = "✓ succeeded, ✗ failed, c cancelled, · not ended, s skipped, m missed, r refused"
+from benchpool_scheduler.contract.schedules import LEGEND, Schedule
 
 SCHEDULE_COLUMNS = (
     Column("ID"),
@@ -25,16 +16,6 @@ SCHEDULE_COLUMNS = (
     Column("NEXT"),
     Column("LAST TEN"),
 )
-
-
-def line_of(last: Sequence[ScheduledTime]) -> str:
-    """Return the outcomes of the last times as one character each, the newest at the right."""
-    return "".join(sign_of(time) for time in reversed(last)) or "-"
-
-
-def sign_of(time: ScheduledTime) -> str:
-    """Return the character for the outcome of a time."""
-    return _UNSENT.get(time.outcome) or SIGNS.get(time.state or "", "·")
 
 
 def schedules(screen: Screen, found: Sequence[Schedule]) -> None:
@@ -51,7 +32,7 @@ def schedules(screen: Screen, found: Sequence[Schedule]) -> None:
                 words.clean(one.user),
                 words.clean(f"{one.when} {one.zone}"),
                 f"{one.next[0]:%a %d %b %H:%M}" if one.next else "paused",
-                line_of(one.last),
+                one.signs,
             )
             for one in found
         ],
@@ -65,8 +46,8 @@ def schedule(screen: Screen, one: Schedule) -> None:
     screen.line(words.clean(one.text))
     screen.line(f"cron: {one.cron}, time zone {one.zone}")
     if one.next:
-        screen.line("next: " + ", ".join(f"{at:%a %d %b %H:%M}" for at in one.next))
-    screen.line(f"last ten: {line_of(one.last)}")
+        screen.line(f"next: {one.next_text}")
+    screen.line(f"last ten: {one.signs}")
     for time in one.last:
         job = "-" if time.job is None else words.short(time.job)
         text = time.text or time.state or "the job is no longer kept"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,9 +10,9 @@ import click
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import option
+from benchpool_scheduler.client import schedule_requests
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.schedules import ScheduleRequest
-from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.schedules.cron_times import FORMS
 
 PARAMS: Sequence[click.Parameter] = (
@@ -24,31 +22,16 @@ PARAMS: Sequence[click.Parameter] = (
            help="With --every: time zone, such as Europe/Berlin; by default that of this machine."),
 )  # fmt: skip
 
-_LOCALTIME = Path("/etc/localtime")
-
 
 def check_alone(options: Mapping[str, Any]) -> None:
     """Refuse options that conflict with a schedule. Errors: InvalidInput."""
-    if options["zone"] and not options["every"]:
-        raise InvalidInput("--zone needs --every WHEN.", field="zone")
     others = [name for name in ("sweep", "array", "wait", "after") if options[name]]
-    if options["every"] and others:
-        raise InvalidInput(f"--{others[0]} cannot be combined with --every.", field="every")
+    schedule_requests.check_alone(options["every"], options["zone"], others)
 
 
 def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> ScheduleRequest:
     """Return the schedule that the options describe."""
-    zone = options["zone"] or own_zone()
-    return ScheduleRequest(submission, options["every"], zone, submission.name, submission.key)
-
-
-def own_zone() -> str:
-    """Return the name of this machine's time zone, or UTC if it has none."""
-    named = os.environ.get("TZ", "").lstrip(":")
-    if named and not named.startswith("/"):
-        return named
-    _, found, zone = str(_LOCALTIME.resolve()).partition("zoneinfo/")
-    return zone if found else "UTC"
+    return schedule_requests.request_of(submission, options["every"], options["zone"])
 
 
 def begin(session: Session, request: ScheduleRequest) -> int:
@@ -60,7 +43,7 @@ def begin(session: Session, request: ScheduleRequest) -> int:
     id_ = words.short(one.id)
     session.screen.heading(f"{id_} {words.clean(one.name)}, project {one.project}")
     session.screen.line(words.clean(one.text))
-    session.screen.line("next: " + ", ".join(f"{at:%a %d %b %H:%M}" for at in one.next))
+    session.screen.line(f"next: {one.next_text}")
     session.screen.line(
         f"Show it: benchpool schedule {id_}; stop it: benchpool pause-schedule {id_} or "
         f"remove-schedule {id_}"

@@ -66,6 +66,20 @@ class ScheduledTime(Struct, frozen=True):
     state: str | None
     text: str
 
+    @property
+    def sign(self) -> str:
+        """One character for the outcome; see ``LEGEND``."""
+        return _UNSENT.get(self.outcome) or _ENDED.get(self.state or "", "·")
+
+
+LEGEND = "✓ succeeded, ✗ failed, c cancelled, · not ended, s skipped, m missed, r refused"
+_ENDED = {"succeeded": "✓", "failed": "✗", "cancelled": "c"}
+_UNSENT = {
+    ScheduledOutcome.SKIPPED: "s",
+    ScheduledOutcome.MISSED: "m",
+    ScheduledOutcome.REFUSED: "r",
+}
+
 
 class Schedule(Struct, frozen=True):
     """Schedule with its next times and the outcomes of its last ones.
@@ -90,6 +104,19 @@ class Schedule(Struct, frozen=True):
     paused: str | None
     next: list[datetime]
     last: list[ScheduledTime]
+
+    @property
+    def signs(self) -> str:
+        """Outcomes of the last times, one character each, the newest at the right; ``-`` if none.
+
+        See ``LEGEND``.
+        """
+        return "".join(time.sign for time in reversed(self.last)) or "-"
+
+    @property
+    def next_text(self) -> str:
+        """The next times in the schedule's time zone; empty while it is paused."""
+        return ", ".join(f"{at:%a %d %b %H:%M}" for at in self.next)
 
 
 class SchedulePreview(Struct, frozen=True):

@@ -7,13 +7,6 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.contract.schedules import Schedule, ScheduledOutcome, ScheduledTime
 
-_ENDED = {"succeeded": "✓", "failed": "✗", "cancelled": "c"}
-_UNSENT = {
-    ScheduledOutcome.SKIPPED: "s",
-    ScheduledOutcome.MISSED: "m",
-    ScheduledOutcome.REFUSED: "r",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class TimeMark:
@@ -79,9 +72,8 @@ def marks(last: Sequence[ScheduledTime]) -> tuple[TimeMark, ...]:
 
 
 def _mark(time: ScheduledTime) -> TimeMark:
-    sign = _UNSENT.get(time.outcome) or _ENDED.get(time.state or "", "·")
     if time.outcome is not ScheduledOutcome.SENT:
         outcome = time.outcome.value
     else:
         outcome = time.state or "sent; the job is no longer kept"
-    return TimeMark(sign, f"{time.at:%a %d %b %H:%M}: {outcome}", time.job)
+    return TimeMark(time.sign, f"{time.at:%a %d %b %H:%M}: {outcome}", time.job)

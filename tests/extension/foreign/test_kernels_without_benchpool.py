@@ -64,6 +64,27 @@ async def test_function_is_sent_and_its_result_returned(run: Run) -> None:
     assert await run("print([each.result()['value'] for each in jobs.wait()])") == "[3, 6]\n"
 
 
+async def test_file_and_function_are_scheduled(run: Run, pool: Served) -> None:
+    await run("import benchpool, pathlib\npathlib.Path('late.py').write_text('print(1)')")
+    await run("def twice(x, zone='here'):\n    return 2 * x")
+    sent = "print(benchpool.submit({}, every='night at 2', zone='Europe/Berlin', name='{}'))"
+    text = await run(sent.format("'late.py'", "file"))
+    assert " file: Sends at night at 2 (Europe/Berlin), unless" in text
+    assert text.count("02:00") == 5
+    assert " call: Sends at night at 2 (" in await run(sent.format("twice, 4", "call"))
+    refused = (
+        "try:\n    benchpool.submit('late.py', zone='UTC')\nexcept Exception as it:\n    print(it)"
+    )
+    assert await run(refused) == "zone needs every WHEN.\n"
+    with pool.client("susan") as client:
+        schedules = client.schedules()
+        assert [(one.name, one.cron) for one in schedules] == [
+            ("call", "0 2 * * *"), ("file", "0 2 * * *"),
+        ]  # fmt: skip
+        for one in schedules:
+            client.remove_schedule(one.id)
+
+
 async def test_failed_job_raises_its_exception_with_traceback(run: Run) -> None:
     await run("import benchpool")
     await run("%%train\n{}['key']")

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchpool_scheduler.cli.schedule_views import line_of
-from benchpool_scheduler.contract.schedules import ScheduledOutcome, ScheduledTime
+from benchpool_scheduler.contract.schedules import Schedule, ScheduledOutcome, ScheduledTime
 
 Benchpool = Callable[..., Any]
 
@@ -58,12 +57,15 @@ def test_invalid_schedule_is_rejected(
 
 
 def test_recent_runs_are_one_row_with_newest_at_right() -> None:
+    at = datetime(2027, 1, 1, tzinfo=UTC)
+
     def came(outcome: str, state: str | None = None) -> ScheduledTime:
-        at = datetime(2027, 1, 1, tzinfo=UTC)
         return ScheduledTime(at, ScheduledOutcome(outcome), None, state, "")
 
     newest_first = [
         came("sent", "running"), came("refused"), came("missed"), came("skipped"),
         came("sent", "cancelled"), came("sent", "failed"), came("sent", "succeeded"),
     ]  # fmt: skip
-    assert line_of(newest_first) == "✓✗csmr·"
+    texts = dict.fromkeys(("id", "name", "user", "project", "when", "cron", "zone", "text"), "")
+    schedule = Schedule(**texts, created=at, paused=None, next=[], last=newest_first)
+    assert (schedule.signs, schedule.next_text) == ("✓✗csmr·", "")

@@ -102,6 +102,7 @@ async def test_schedule_is_paused_resumed_and_removed_by_keyboard(
     await one.locator("summary").press("Enter")
     await page.get_by_role("button", name="Remove now nightly").press("Enter")
     await expect(page.locator("main")).to_contain_text("No schedules.")
+    await expect(page.locator("main")).to_contain_text("%%train --every 'night at 2'")
     with pytest.raises(NotFound):
         pool.schedules.show(SUSAN, schedule.id)
 
