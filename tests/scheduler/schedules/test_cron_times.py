@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
-from itertools import accumulate
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.schedules.cron_times import folder_name, times_after, times_before
 from benchpool_scheduler.schedules.decisions import MOST_KEPT, due
+from benchpool_support.schedule_years import DAY_S, changes, due_times, seconds
 
 ZONES = (
     "Europe/Berlin",
@@ -27,89 +24,38 @@ ZONES = (
     "Asia/Kolkata",
 )
 """Zones whose clocks change by 60, 30 and 120 minutes, at midnight and at night, or never."""
-MINUTE_S, DAY_S = 60, 86_400
 
 
-@dataclass(frozen=True)
-class CronField:
-    """A field of cron and the numbers that it means."""
-
-    text: str
-    numbers: frozenset[int]
+def listed(most: int) -> st.SearchStrategy[str]:
+    """Return fields of cron that list at most four numbers below ``most``."""
+    numbers = st.sets(st.integers(0, most - 1), min_size=1, max_size=4)
+    return numbers.map(lambda found: ",".join(map(str, sorted(found))))
 
 
-def listed(most: int) -> st.SearchStrategy[CronField]:
-    """Return fields that list at most four numbers below ``most``."""
-    return st.sets(st.integers(0, most - 1), min_size=1, max_size=4).map(
-        lambda numbers: CronField(",".join(map(str, sorted(numbers))), frozenset(numbers))
-    )
+def stepped(*steps: int) -> st.SearchStrategy[str]:
+    """Return fields of cron with every n-th number."""
+    return st.sampled_from(steps).map(lambda step: f"*/{step}")
 
 
-def stepped(most: int, *steps: int) -> st.SearchStrategy[CronField]:
-    """Return fields with every n-th number below ``most``."""
-    return st.sampled_from(steps).map(
-        lambda step: CronField(f"*/{step}", frozenset(range(0, most, step)))
-    )
-
-
-hours, minutes = listed(6) | stepped(24, 1, 2, 3, 6), listed(60) | stepped(60, 1, 15, 20, 25, 30)
+hours, minutes = listed(6) | stepped(1, 2, 3, 6), listed(60) | stepped(1, 15, 20, 25, 30)
 
 
 @st.composite
 def nights(draw: st.DrawFn) -> tuple[ZoneInfo, int]:
     """Draw a zone and a minute at which its clock changes, or any minute if it never does."""
-    zone = ZoneInfo(draw(st.sampled_from(ZONES)))
-    begin = int(datetime(draw(st.integers(2024, 2034)), 1, 1, tzinfo=UTC).timestamp())
-    changes = list(changes_of(zone, begin))
-    return zone, draw(st.sampled_from(changes)) if changes else begin
-
-
-def changes_of(zone: ZoneInfo, begin: int) -> Iterator[int]:
-    """Yield the times in the year from ``begin`` at which the clock of a zone changes."""
-    for day in range(begin, begin + 366 * DAY_S, DAY_S):
-        before, after = offset(day, zone), offset(day + DAY_S, zone)
-        if before != after:
-            within = range(day, day + DAY_S)
-            yield day + bisect_left(within, True, key=lambda at: offset(at, zone) == after)
-
-
-def offset(at: int, zone: ZoneInfo) -> timedelta:
-    found = datetime.fromtimestamp(at, zone).utcoffset()
-    assert found is not None
-    return found
-
-
-def expected(hour: CronField, minute: CronField, zone: ZoneInfo, begin: int, end: int) -> list[int]:
-    """Return the times after ``begin`` up to ``end``, from the clock at every minute.
-
-    A time of every hour runs whenever the clock shows it. Any other time runs at the first minute
-    at which the clock shows it or more.
-    """
-    scan = range(begin - DAY_S, end + DAY_S, MINUTE_S)
-    shown = [datetime.fromtimestamp(at, zone).replace(tzinfo=None) for at in scan]
-    if len(hour.numbers) == 24:
-        found = {at for at, it in zip(scan, shown, strict=True) if it.minute in minute.numbers}
-    else:
-        highest = list(accumulate(shown, max))
-        wanted = (
-            datetime.combine(day, time(number, past))
-            for day in {it.date() for it in shown}
-            for number in hour.numbers
-            for past in minute.numbers
-        )
-        places = (bisect_left(highest, it) for it in wanted)
-        found = {scan[place] for place in places if place < len(scan)}
-    return sorted(at for at in found if begin < at <= end)
+    zone, year = ZoneInfo(draw(st.sampled_from(ZONES))), draw(st.integers(2024, 2034))
+    found = changes(zone, seconds(year), seconds(year + 1))
+    return zone, draw(st.sampled_from(found)) if found else seconds(year)
 
 
 @given(nights(), hours, minutes)
 def test_times_agree_in_both_directions_when_clock_changes(
-    night: tuple[ZoneInfo, int], hour: CronField, minute: CronField
+    night: tuple[ZoneInfo, int], hour: str, minute: str
 ) -> None:
     zone, change = night
     begin, end = change - DAY_S, change + DAY_S
-    cron = f"{minute.text} {hour.text} * * *"
-    times = expected(hour, minute, zone, begin, end)
+    cron = f"{minute} {hour} * * *"
+    times = due_times(cron, zone, begin, end)
     assert times_after(cron, zone.key, begin, len(times)) == times
     assert times_before(cron, zone.key, end, len(times)) == times[::-1]
 
@@ -121,12 +67,12 @@ def test_times_agree_in_both_directions_when_clock_changes(
     st.lists(st.integers(-DAY_S, DAY_S), max_size=40),
 )
 def test_each_time_is_due_once_when_clock_changes(
-    night: tuple[ZoneInfo, int], hour: CronField, minute: CronField, looks: list[int]
+    night: tuple[ZoneInfo, int], hour: str, minute: str, looks: list[int]
 ) -> None:
     """Look at random times, often late, and check the times found by each look."""
     zone, change = night
-    cron, seen = f"{minute.text} {hour.text} * * *", float(change - DAY_S)
-    times = expected(hour, minute, zone, change - DAY_S, change + DAY_S)
+    cron, seen = f"{minute} {hour} * * *", float(change - DAY_S)
+    times = due_times(cron, zone, change - DAY_S, change + DAY_S)
     for now in sorted(change + look for look in looks):
         come = due(cron, zone.key, seen, now)
         passed = [at for at in times if seen < at <= now]
