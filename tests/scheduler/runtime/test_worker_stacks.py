@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.contract.stacks import ThreadStack
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.local import LocalRuntime
+from benchpool_scheduler.worker.stacks import taking
 from benchpool_support.workers import Listener, cancel, python_launch, until_logged
 
 HANGS = """
@@ -43,6 +47,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tools"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(taking, "BESIDE", str(folder))
     return folder
 
 
@@ -84,6 +89,35 @@ async def test_python_without_stack_handler_is_not_signalled(
     )
     await runtime.stop(launch.worker, cancel(1.0))
     assert (await listener.exit_of(launch.worker))[1] is EndedBy.NOTICE
+
+
+async def test_real_py_spy_reads_python_without_stack_handler(
+    runtime: LocalRuntime, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spy = Path(sys.executable).with_name("py-spy")
+    monkeypatch.setattr(taking, "BESIDE", str(spy.parent))
+    code = "import threading, time\ndef fit():\n    print('up'); time.sleep(1000)\nfit()"
+    launch = python_launch(code)
+    await runtime.start(launch)
+    await until_logged(runtime, launch.worker, b"up")
+    found = await runtime.stacks(launch.worker)
+    if refusal := refused(spy):
+        assert (found.processes, refusal in found.why) == ([], True)
+        return
+    (process,) = found.processes
+    assert (process.by, found.why) == ("py-spy", "")
+    (thread,) = process.threads
+    assert thread == ThreadStack("MainThread", ["fit (<string>:3)", "<module> (<string>:4)"])
+    assert process.command.endswith("fit()")
+
+
+def refused(spy: Path) -> str:
+    """Return why py-spy may not read a child of this process, or an empty text if it may."""
+    read = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(read, stdin=subprocess.PIPE) as child:
+        words = [str(spy), "dump", "--pid", str(child.pid)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 
 
 async def test_py_spy_is_used_if_installed(

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.cli import peek_view, words
+from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.contract.stacks import ProcessStacks, ThreadStack, WorkerStacks
 from benchpool_scheduler.errors import NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi, PendingLook
+from benchpool_scheduler.telemetry import GpuSample, Sampling
 from benchpool_scheduler.worker.folders import Folders
+from benchpool_support.clocks import FakeClock
+from benchpool_support.measured import ScriptedSampler
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -56,6 +62,43 @@ async def test_peek_groups_equal_workers_and_shares_concurrent_requests(tmp_path
         assert (first.text, first.log) == ("8 workers, 2 different stacks.", ["step 1", "step 2"])
         with pytest.raises(NotFound):
             await pool.inside.peeks.peek(JOE, job.id)
+
+
+async def test_peek_text_shows_ranks_gpus_and_last_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sample(gpu: str, now: float) -> GpuSample:
+        return GpuSample(now, 10.0, gpu, activity=0.25, memory_used_gib=41.0, power_w=250.0)
+
+    runtime = SeenThrough([replace(gpu, simulated=False) for gpu in devices(12)])
+    measured, clock = Sampling(ScriptedSampler(sample), 60.0), FakeClock()
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock, sampling=measured)) as pool:
+        job = await pool.jobs.submit(SUSAN, sleeper(workers=8))
+        gpus = [gpu for it in await runtime.until_launched(8) for gpu in runtime.launched[it].gpus]
+        await reached(pool, job.id, State.RUNNING)
+        clock.pass_s(10.0)
+        await pool.metering.look()
+        answer = await pool.inside.peeks.peek(SUSAN, job.id)
+    peek_view.peek(Screen(), answer)
+    assert capsys.readouterr().out.splitlines() == [
+        f"8 workers, 2 different stacks. Attempt 1, {words.local(answer.at)}.",
+        "",
+        "workers 0-6:",
+        "  0 python train.py --rank 0 (py-spy)",
+        "    MainThread",
+        "      all_reduce (ddp.py:3)",
+        "",
+        "worker 7:",
+        "  7 python train.py --rank 7 (py-spy)",
+        "    MainThread",
+        "      load (data.py:7)",
+        "",
+        *(f"{gpu}: busy 25 %, 41.0 GiB, 250 W" for gpu in gpus),
+        "",
+        "Last lines of worker 0:",
+        "  step 1",
+        "  step 2",
+    ]
 
 
 async def test_peek_at_ended_job_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator
 
@@ -28,6 +29,9 @@ FROM_FIRST = 6
 SPY_S, WRITE_S, LOOK_S = 10.0, 2.0, 0.01
 """Timeouts for py-spy and for a process to write, and poll interval for its output, in seconds."""
 
+BESIDE = os.path.dirname(sys.executable)
+"""Folder of this Python's programs, which may not be on the path."""
+
 SPY_ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 MOST_PROCESSES, MOST_BYTES = 64, 256 * 1024
 PYTHON = b"python"
@@ -40,7 +44,8 @@ def take(root: int) -> dict[str, object]:
     ``faulthandler``) and ``threads``, each a name and its frames. ``why`` is a sentence if there
     are none, or if py-spy lacked permission.
     """
-    spy, processes, refused = shutil.which("py-spy"), list[object](), ""
+    spy = shutil.which("py-spy") or shutil.which("py-spy", path=BESIDE)
+    processes, refused = list[object](), ""
     seen = 0
     for pid in (pid for pid, _ in process_notes.tree(root)):
         if len(processes) >= MOST_PROCESSES:
