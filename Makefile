@@ -27,7 +27,7 @@ export BENCHPOOL_NODE_HOME := $(CURDIR)/$(NODE_HOME)
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
-	test-orchestrators test-kubernetes test-cluster test-z2jh flaky cluster-programs cluster-images cluster cluster-down \
+	test-orchestrators test-trackers test-kubernetes test-cluster test-z2jh flaky cluster-programs cluster-images cluster cluster-down \
 	images manifests
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make test-fast   tests without servers and browsers (three minutes on two cores)"
 	@echo "make test    all tests, including a real browser"
 	@echo "make test-orchestrators   tests of jobs in a real Airflow, Dagster and Prefect, each in its own environment"
+	@echo "make test-trackers   tests of jobs with real W&B, MLflow, Trackio and TensorBoard, in an environment of 1.1 GB"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
 	@echo "make test-cluster   the subset required for every change (12 minutes)"
 	@echo "make flaky   repeat all tests under load and report flaky ones (ARGS=\"--runs 5 --load 2\")"
@@ -93,6 +94,12 @@ export ORCHESTRATOR_KIND := $(KIND)
 
 test-orchestrators: $(STAMPS)/install $(STAMPS)/dev $(ORCHESTRATORS:%=$(STAMPS)/orchestrator-%)
 	$(BIN)/python -m pytest integrations $(ARGS)
+
+# The trackers need over a hundred packages too. Their Python runs the jobs of the tests.
+export TRACKERS_KIND := $(KIND)
+
+test-trackers: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/trackers
+	$(SUITE) test-trackers $(ARGS)
 
 # Kubernetes' own programs from their Go modules, built once per machine.
 cluster-programs: $(STAMPS)/install $(STAMPS)/dev
@@ -173,7 +180,7 @@ $(STAMPS)/python: $(STAMPS)/venv pyproject.toml
 	$(BIN)/python -m pip install -q -c constraints.txt --group build
 	mkdir -p $(LABEXTENSION)
 	rm -rf $(VENV)/share/jupyter/labextensions/@benchpool/lab
-	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e .
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e ".[sweeps]"
 	@touch $@
 
 $(STAMPS)/install: $(STAMPS)/python $(STAMPS)/labextension
@@ -210,6 +217,12 @@ $(STAMPS)/orchestrator-%: $(STAMPS)/venv integrations/%/constraints.txt integrat
 	.venv-$*$(KIND)/bin/python -m pip install -q --no-deps --no-build-isolation -e integrations/$*
 	echo "$(CURDIR)/scheduler" >"$$(.venv-$*$(KIND)/bin/python -c \
 		'import sysconfig; print(sysconfig.get_path("purelib"))')/benchpool.pth"
+	@touch $@
+
+$(STAMPS)/trackers: $(STAMPS)/venv tests/trackers/constraints.txt
+	rm -rf .venv-trackers$(KIND)
+	$(PYTHON) -m venv .venv-trackers$(KIND)
+	.venv-trackers$(KIND)/bin/python -m pip install -q --no-deps -r tests/trackers/constraints.txt
 	@touch $@
 
 # Tests drive the system's Chromium, headless if that package exists. The test tool itself downloads

@@ -64,6 +64,8 @@ def spread(processes: int, how: str = "loadfile") -> tuple[str, ...]:
 
 SERVERS = ("tests/e2e", "tests/workstation", "tests/spawner")
 """Folders whose tests start Hubs and browsers; each test process needs two processors."""
+TRACKERS = "tests/trackers"
+"""Folder whose tests need an environment of their own (``make test-trackers``)."""
 PLAIN = "not alone and not kubernetes"
 ALONE = tuple(
     str(path.relative_to(ROOT))
@@ -89,7 +91,7 @@ SUITES = {
     "test": (
         Stage(
             "tests",
-            ("tests", *(f"--ignore={one}" for one in SERVERS), "-m", PLAIN),
+            ("tests", *(f"--ignore={one}" for one in (*SERVERS, TRACKERS)), "-m", PLAIN),
             spread(3),
         ),
         Stage("servers", (*SERVERS, "-m", PLAIN), spread(2)),
@@ -99,12 +101,14 @@ SUITES = {
         Stage(
             "fast tests",
             (
-                *("tests", "--ignore=tests/e2e", "--hypothesis-profile=fast"),
+                *("tests", "--ignore=tests/e2e", f"--ignore={TRACKERS}"),
+                "--hypothesis-profile=fast",
                 *("-m", "not slow and not e2e and not kubernetes"),
             ),
             spread(4, "worksteal"),
         ),
     ),
+    "test-trackers": (Stage("trackers", (TRACKERS,), spread(2)),),
     "test-kubernetes": (
         Stage("control planes", ("tests", "-m", "kubernetes and not nodes")),
         Stage("nodes", ("tests", "-m", "nodes")),

@@ -19,6 +19,7 @@ from benchpool_scheduler.contract.sweeps import (
     SweptValues,
 )
 from benchpool_scheduler.contract.swept_values import checked
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.sweeps.trials import SweepTrial, TrialState
 
 FIRST_DRAWN = 10
@@ -26,10 +27,8 @@ FIRST_DRAWN = 10
 
 
 def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scalar]:
-    """Return the values of the next trial."""
-    import optuna  # slow and large (decision 0093), so only these sweeps load it
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    """Return the values of the next trial. Errors: InvalidInput if Optuna is not installed."""
+    optuna = _optuna()
     seed = zlib.crc32(f"{plan.seed}/{len(trials)}".encode())
     sampler = optuna.samplers.TPESampler(
         seed=seed, n_startup_trials=FIRST_DRAWN, multivariate=True, constant_liar=True
@@ -45,6 +44,21 @@ def propose(plan: SweepPlan, trials: Sequence[SweepTrial]) -> Mapping[str, Scala
             study.add_trial(known)
     asked = study.ask(space)
     return {name: _value(of, asked.params[name]) for name, of in plan.parameters.items()}
+
+
+def _optuna() -> Any:
+    """Return the library. Only these sweeps load it, since it is large (decision 0093)."""
+    try:
+        import optuna
+    except ImportError as missing:
+        raise InvalidInput(
+            "The method tpe needs Optuna, which is not installed with the scheduler. Use the "
+            "method random, or install it there: `pip install 'benchpool[sweeps]'`.",
+            code="extra-missing",
+            field="method",
+        ) from missing
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
 
 
 def _distribution(optuna: Any, of: SweptValues) -> Any:
