@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from importlib import metadata
 from pathlib import Path
 
+import grimp
 import pytest
 
 from benchpool_scheduler.workstation import proxy
 
 ROOT = Path(__file__).resolve().parents[2]
+LOCAL_ONLY = {"psutil"}
+"""Packages that only the scheduler of a workstation loads."""
 PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
 
 
@@ -43,6 +48,20 @@ def test_every_requirement_is_pinned(part: str) -> None:
     names = [line for line in wanted if line and not line.startswith("#")]
     assert names == sorted(names)
     assert not [name for name in names if name not in pinned]
+
+
+def test_scheduler_image_has_each_package_that_the_scheduler_imports() -> None:
+    graph = grimp.build_graph("benchpool_scheduler", include_external_packages=True, cache_dir=None)
+    reached = graph.find_upstream_modules("benchpool_scheduler.app", as_package=True)
+    roots = {name.partition(".")[0] for name in reached} - set(sys.stdlib_module_names)
+    packages = metadata.packages_distributions()
+    needed = {packages[root][0] for root in roots - {"benchpool_scheduler"} - LOCAL_ONLY}
+    wanted = (ROOT / "images/scheduler/requirements.txt").read_text().splitlines()
+    assert {canonical(name) for name in needed} <= {canonical(line) for line in wanted}
+
+
+def canonical(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def test_proxy_packages_are_pinned_by_hash() -> None:
