@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchpool.drafts import Draft
     from benchpool.handles import JobHandle
     from benchpool.keep import Keep
-    from benchpool_scheduler.contract.sweeps import SweepPlan
+    from benchpool_scheduler.contract.sweeps import SweepRequest
 
 
 class ArrayHandle(sweeps.SweepHandle):
@@ -98,9 +98,9 @@ def submit(
     """
     plan = array_tasks.plan_of(text)
     draft = file_drafts.draft_of(what, args, options, key or uuid.uuid4().hex, keep)
-    return begin(draft, plan, key)
+    return begin(draft, sweeps.request_of(draft, plan, key))
 
 
-def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> ArrayHandle:
+def begin(draft: Draft, request: SweepRequest) -> ArrayHandle:
     """Start an array of a drafted job. Raises the errors of ``benchpool.submit``."""
-    return ArrayHandle(sweeps.begin(draft, plan, key).facts)
+    return ArrayHandle(sweeps.begin(draft, request).facts)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchpool import failed_inputs
 from benchpool.cells.left_out import SERVE, TRAIN
@@ -23,11 +23,15 @@ from benchpool.magic_words import HelpAsked, MagicParser, parser_of
 if TYPE_CHECKING:
     from benchpool.cells import KnownBeside, NotebookCell
     from benchpool.drafts import Draft, JobOptions
+    from benchpool.dry_runs import DryRun
     from benchpool.handles import JobHandle
     from benchpool.live_values import LiveValues
+    from benchpool.schedule_handles import ScheduleHandle
     from benchpool.services import ServiceHandle
     from benchpool.sweeps import SweepHandle
     from benchpool_scheduler.contract.sweeps import SweepPlan
+
+    Sent: TypeAlias = JobHandle | SweepHandle | ScheduleHandle | DryRun
 
 
 def register(ipython: Any) -> None:
@@ -63,7 +67,7 @@ def _serve(ipython: Any, line: str, cell: str) -> ServiceHandle | None:
     return serve_magic.serve(ipython, line, cell)
 
 
-def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
+def train(ipython: Any, line: str, cell: str) -> Sent | None:
     """Submit a cell to the training pool.
 
     Takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``, and some of its
@@ -81,26 +85,31 @@ def train(ipython: Any, line: str, cell: str) -> JobHandle | SweepHandle | None:
         return None
 
 
-def send(session: MagicSession, line: str, cell: str) -> JobHandle | SweepHandle:
-    """Submit a cell of a session and return its job or sweep.
+def send(session: MagicSession, line: str, cell: str) -> Sent:
+    """Submit a cell of a session and return its job, sweep or schedule, or a preview of them.
 
     Raises:
         HelpAsked: The line has ``--help``.
         BenchpoolError: The job cannot be sent, or a rule of the pool rejects it.
     """
-    from benchpool import handles
+    from benchpool import dry_runs, schedule_handles
 
     options, names, plan = read_options(line), names_sent(line), read_plan(line)
+    times = read_times(line)
     cells, seen = session_of(session, cell)
     with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
         values = own_values(session, names, Path(folder), options.keep.pickle)
         sent = replace(options, values=values)
         draft = draft_of(cells, sent, os.environ, session.interpreter, seen)
         if plan is None:
-            return handles.send(draft)
+            send_it = dry_runs.of_draft if is_dry(line) else schedule_handles.send_or_repeat
+            return send_it(draft, *times)
         from benchpool import arrays, sweeps
 
-        return arrays.begin(draft, plan) if plan.array else sweeps.begin(draft, plan)
+        request = sweeps.request_of(draft, plan, **read_trial_length(line))
+        if is_dry(line):
+            return dry_runs.of_sweep(request)
+        return arrays.begin(draft, request) if plan.array else sweeps.begin(draft, request)
 
 
 def session_of(session: MagicSession, cell: str) -> tuple[Sequence[NotebookCell], KnownBeside]:
@@ -161,9 +170,11 @@ def own_values(
 
 SWEEP_OPTIONS: Mapping[str, type] = {
     "trials": int, "method": str, "metric": str, "at_once": int, "stop_early": str,
-    "gpu_hours": float, "good_enough": float, "patience": int,
+    "gpu_hours": float, "good_enough": float, "patience": int, "sweep_seed": int,
 }  # fmt: skip
 """Options that accompany ``--sweep``, as in ``benchpool submit``."""
+TRIAL_LENGTH: Mapping[str, type] = {"trial_hours": float, "trial_steps": int}
+"""Options for the expected cost of a sweep or an array, as in ``benchpool submit``."""
 
 
 def read_plan(line: str) -> SweepPlan | None:
@@ -195,6 +206,38 @@ def read_plan(line: str) -> SweepPlan | None:
             field="sweep",
         )
     return None
+
+
+def read_times(line: str) -> tuple[str | None, str | None]:
+    """Return the times of a schedule after ``%%train`` and their time zone.
+
+    Raises:
+        InvalidInput: A time zone without times, or an option that conflicts with a schedule.
+
+    >>> read_times("--every 'night at 2' --zone UTC"), read_times("--gpus 2")
+    (('night at 2', 'UTC'), (None, None))
+    """
+    from benchpool_scheduler.client import schedule_requests
+
+    words = _parser().words(line)
+    others = [name for name in ("sweep", "array", "after") if words[name]]
+    schedule_requests.check_alone(words["every"], words["zone"], others, where="%%train: ")
+    return words["every"], words["zone"]
+
+
+def read_trial_length(line: str) -> dict[str, Any]:
+    """Return the length of a trial after ``%%train``: ``trial_hours`` and ``trial_steps``."""
+    words = _parser().words(line)
+    return {name: words[name] for name in TRIAL_LENGTH}
+
+
+def is_dry(line: str) -> bool:
+    """Return whether the line has ``--dry-run``.
+
+    >>> is_dry("--gpus 2 --dry-run")
+    True
+    """
+    return bool(_parser().words(line)["dry_run"])
 
 
 def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
@@ -259,10 +302,14 @@ def _parser() -> MagicParser:
     parser.add_argument(
         "--keep", action="append", metavar="NAME", help="Name of a value to return."
     )
+    parser.add_argument("--dry-run", action="store_true", help="Show the preview and send nothing.")
+    repeats = parser.add_argument_group("of a schedule, see `benchpool submit --help`")
+    repeats.add_argument("--every", metavar="WHEN")
+    repeats.add_argument("--zone", metavar="ZONE")
     sweeps = parser.add_argument_group("of a sweep or an array, see `benchpool submit --help`")
     sweeps.add_argument("--sweep", action="append", metavar="NAME=VALUES")
     sweeps.add_argument("--array", metavar="TASKS[%N]")
-    for name, type_ in SWEEP_OPTIONS.items():
+    for name, type_ in {**SWEEP_OPTIONS, **TRIAL_LENGTH}.items():
         sweeps.add_argument(f"--{name.replace('_', '-')}", dest=name, type=type_)
     for goal in ("minimize", "maximize"):
         sweeps.add_argument(f"--{goal}", dest="goal", action="store_const", const=goal)

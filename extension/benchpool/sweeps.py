@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from benchpool import file_drafts, handles
+from benchpool import dry_runs, file_drafts, handles
 from benchpool.drafts import Draft
 from benchpool_scheduler.client import snapshot, sweep_plans
 from benchpool_scheduler.contract.sweeps import (
@@ -23,6 +24,7 @@ from benchpool_scheduler.contract.sweeps import (
 from benchpool_scheduler.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from benchpool.dry_runs import DryRun
     from benchpool.handles import JobHandle
 
 LOOK_S = 2.0
@@ -30,7 +32,7 @@ LOOK_S = 2.0
 
 PLAN = frozenset(
     {"method", "metric", "goal", "trials", "at_once", "stop_early", "gpu_hours", "good_enough",
-     "patience"}
+     "patience", "sweep_seed"}
 )  # fmt: skip
 """Keywords of ``sweep`` for the plan; the others are those of ``submit``."""
 
@@ -86,9 +88,19 @@ class SweepHandle:
             time.sleep(LOOK_S)
         return self
 
-    def stop(self, *, let_finish: bool = False, reason: str | None = None) -> Self:
-        """Stop the sweep: start no further trials and, unless ``let_finish``, cancel the others."""
-        asked = SweepStop(let_finish=let_finish, reason=reason)
+    def stop(
+        self, *, let_finish: bool = False, keep_best: bool = False, reason: str | None = None
+    ) -> Self:
+        """Stop the sweep: start no further trials, and end the running ones.
+
+        Args:
+            let_finish: Let running trials finish. ``keep_best``: let only the best one finish.
+            reason: Shown to the owner of the sweep.
+
+        Raises:
+            InvalidInput: ``keep_best``, and no trial has reported the metric yet.
+        """
+        asked = SweepStop(let_finish, keep_best, reason)
         self.facts = handles.client().stop_sweep(self.id, asked)
         return self
 
@@ -109,15 +121,48 @@ class SweepHandle:
         return f"{self.id[:8]} {self.facts.name}: {self.facts.text}"
 
 
+@overload
 def sweep(
     what: str | os.PathLike[str],
     /,
     *args: object,
     values: Mapping[str, sweep_plans.Written],
     key: str | None = None,
+    trial_hours: float | None = None,
+    trial_steps: int | None = None,
+    dry_run: Literal[False] = False,
     **options: Any,
-) -> SweepHandle:
+) -> SweepHandle: ...
+
+
+@overload
+def sweep(
+    what: str | os.PathLike[str],
+    /,
+    *args: object,
+    values: Mapping[str, sweep_plans.Written],
+    key: str | None = None,
+    trial_hours: float | None = None,
+    trial_steps: int | None = None,
+    dry_run: Literal[True],
+    **options: Any,
+) -> DryRun: ...
+
+
+def sweep(
+    what: str | os.PathLike[str],
+    /,
+    *args: object,
+    values: Mapping[str, sweep_plans.Written],
+    key: str | None = None,
+    trial_hours: float | None = None,
+    trial_steps: int | None = None,
+    dry_run: bool = False,
+    **options: Any,
+) -> SweepHandle | DryRun:
     """Submit a script or a notebook many times with different values, and return the sweep.
+
+    Prints the expected cost before it sends anything.
 
     Args:
         what: A ``.py`` or ``.ipynb`` file. In the arguments of a script, ``{lr}`` stands for the
@@ -126,9 +171,13 @@ def sweep(
         args: Arguments of a script.
         values: Values by name: a list, or a string such as ``"log:3e-5:3e-3"`` or ``"0..4"``.
         key: Makes a retry with the same key harmless.
+        trial_hours: Hours of a complete trial, for the expected cost; by default those of your
+            similar jobs. ``trial_steps``: its steps, to count what ``stop_early`` saves.
+        dry_run: Send nothing, and return a preview: ``facts`` has the expected cost and the values
+            of the first trials.
         options: Options of the plan, as in ``benchpool submit --sweep``: ``metric``, ``goal``,
-            ``method``, ``trials``, ``at_once``, ``stop_early``, ``gpu_hours``, ``good_enough`` and
-            ``patience``. All others are options of ``submit``.
+            ``method``, ``trials``, ``at_once``, ``stop_early``, ``gpu_hours``, ``good_enough``,
+            ``patience`` and ``sweep_seed``. All others are options of ``submit``.
 
     Raises:
         InvalidInput: The file does not exist, or a value is invalid.
@@ -139,18 +188,30 @@ def sweep(
     )
     asked = {name: one for name, one in options.items() if name not in PLAN}
     draft = file_drafts.draft_of(Path(what), args, asked, key or uuid.uuid4().hex)
-    return begin(draft, plan, key)
+    request = request_of(draft, plan, key, trial_hours=trial_hours, trial_steps=trial_steps)
+    return dry_runs.of_sweep(request) if dry_run else begin(draft, request)
 
 
-def begin(draft: Draft, plan: SweepPlan, key: str | None = None) -> SweepHandle:
-    """Start a sweep of a draft. Raises the errors of ``sweep``."""
+def request_of(
+    draft: Draft,
+    plan: SweepPlan,
+    key: str | None = None,
+    *,
+    trial_hours: float | None = None,
+    trial_steps: int | None = None,
+) -> SweepRequest:
+    """Return the sweep of a draft, and report its problems. Raises the errors of ``sweep``."""
     if draft.selection is not None and not plan.array:
         sweep_plans.check_names(plan.parameters, [one.name for one in draft.parameters])
     if draft.selection is None and draft.given:
         raise InvalidInput("A script takes arguments, not parameters.", field="parameters")
     handles.report_problems(draft)
     submission = draft.submission
-    request = SweepRequest(submission, plan, submission.name, key)
-    handles.client().preview_sweep(request)
+    return SweepRequest(submission, plan, submission.name, key, trial_hours, trial_steps)
+
+
+def begin(draft: Draft, request: SweepRequest) -> SweepHandle:
+    """Print the expected cost of a sweep and start it. Raises the errors of ``sweep``."""
+    print(handles.client().preview_sweep(request).text, file=sys.stderr)
     snapshot.upload(handles.client(), draft.contents)
     return SweepHandle(handles.client().begin_sweep(request))

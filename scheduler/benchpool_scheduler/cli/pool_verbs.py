@@ -154,6 +154,8 @@ _SUBMIT_PARAMS: Sequence[click.Parameter] = (
     option("--key", help="Key of the submission; the same key returns the same job."),
     option("--python", metavar="PROGRAM",
            help="Python of a script, module or notebook, by path or name."),
+    option("--dry-run", is_flag=True,
+           help="Show the preview, such as the cost of a sweep, and send nothing."),
     option("--wait", is_flag=True, help="Follow the log to its end, and exit as the job did."),
 )  # fmt: skip
 

@@ -21,6 +21,7 @@ from benchpool_scheduler.contract import (
     Job,
     JobSubmission,
     NotebookEntry,
+    Preview,
     ScriptEntry,
     Source,
     State,
@@ -28,6 +29,7 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.contract.jobs import NOT_DELIVERED
 from benchpool_scheduler.contract.options import fields_of, written
 from benchpool_scheduler.contract.parameters import ParameterValue
+from benchpool_scheduler.contract.schedules import SchedulePreview
 from benchpool_scheduler.errors import InvalidInput
 
 INTERRUPTED = 130
@@ -67,17 +69,26 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
         return _sweep(session, submission, options, {**files.contents, **sent})
     if options["every"]:
         request = scheduling.request_of(submission, options)
-        session.client.preview_schedule(request)
+        times = session.client.preview_schedule(request)
+        if options["dry_run"]:
+            return _show_preview(session, times)
         snapshot.upload(session.client, {**files.contents, **sent})
         return scheduling.begin(session, request)
     # Refusals come before any upload.
     preview = session.client.preview(submission)
+    if options["dry_run"]:
+        return _show_preview(session, preview)
     snapshot.upload(session.client, {**files.contents, **sent})
     job = session.client.submit(submission)
     if not options["wait"]:
         given_key = options["key"] is not None
         _print_accepted(session, job, preview.text, submission, given_key=given_key)
         return 0
+    return _follow_to_its_end(session, job)
+
+
+def _follow_to_its_end(session: Session, job: Job) -> int:
+    """Print the log of a job and its end, and return the exit status for it."""
     session.screen.aside(f"{words.short(job.id)} {job.name}: sent to project {job.project}")
     try:
         job = _wait(session, job)
@@ -103,8 +114,21 @@ def _sweep(
 ) -> int:
     request = sweeping.request_of(submission, options)
     preview = session.client.preview_sweep(request)
+    if options["dry_run"]:
+        return sweeping.show_preview(session, request, preview)
+    session.screen.aside(preview.text)
     snapshot.upload(session.client, contents)
-    return sweeping.begin(session, request, preview.text)
+    return sweeping.begin(session, request)
+
+
+def _show_preview(session: Session, preview: Preview | SchedulePreview) -> int:
+    """Print what would happen to a job or a schedule."""
+    if session.screen.json:
+        session.screen.value(preview)
+    else:
+        session.screen.line(words.clean(preview.text))
+        session.screen.line(sweeping.NOTHING_SENT)
+    return 0
 
 
 def runs_on(job: Job) -> str:

@@ -14,11 +14,15 @@ from benchpool_scheduler.client import array_tasks
 from benchpool_scheduler.client.sweep_plans import pair_of, plan_of
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.sweeps import (
+    MOST_SEED,
     SweepMethod,
+    SweepPreview,
     SweepRequest,
 )
 from benchpool_scheduler.contract.swept_values import FORMS
 from benchpool_scheduler.errors import InvalidInput
+
+NOTHING_SENT = "Preview only: nothing was sent."
 
 PARAMS: Sequence[click.Parameter] = (
     option("--sweep", multiple=True, metavar="NAME=VALUES",
@@ -46,43 +50,59 @@ PARAMS: Sequence[click.Parameter] = (
            help="With --metric: a run that reports this value or better stops all others."),
     option("--patience", type=click.IntRange(1), metavar="N",
            help="With --metric: no further run begins after N runs in a row without improvement."),
+    option("--sweep-seed", type=click.IntRange(0, MOST_SEED), default=0, metavar="N",
+           help="With --sweep: seed of the values; another seed draws others."),
     option("--trial-hours", type=click.FloatRange(0, min_open=True), metavar="H",
-           help="With --sweep: expected hours of a run, for the estimate of the cost."),
+           help="With --sweep: hours of a complete run, for the estimate of the cost; by default "
+           "those of your similar jobs."),
+    option("--trial-steps", type=click.IntRange(1), metavar="N",
+           help="With --stop-early: steps of a complete run, for the estimate of the cost."),
 )  # fmt: skip
 
 
 def request_of(submission: JobSubmission, options: Mapping[str, Any]) -> SweepRequest:
     """Return the sweep that the options describe. Errors: InvalidInput."""
+    length = {name: options[name] for name in ("trial_hours", "trial_steps")}
     if options["array"]:
         plan = array_tasks.plan_of(options["array"])
-        hours = options["trial_hours"]
-        return SweepRequest(submission, plan, submission.name, submission.key, trial_hours=hours)
+        return SweepRequest(submission, plan, submission.name, submission.key, **length)
     maximize = options["maximize"]
     plan = plan_of(
         dict(map(pair_of, options["sweep"])),
         goal=None if maximize is None else "maximize" if maximize else "minimize",
         **{name: options[name] for name in _AS_THEY_ARE},
     )
-    return SweepRequest(
-        submission, plan, submission.name, submission.key, trial_hours=options["trial_hours"]
-    )
+    return SweepRequest(submission, plan, submission.name, submission.key, **length)
 
 
 _AS_THEY_ARE = (
     *("method", "metric", "trials", "at_once", "stop_early"),
-    *("gpu_hours", "good_enough", "patience"),
+    *("gpu_hours", "good_enough", "patience", "sweep_seed"),
 )
 
 
-def begin(session: Session, request: SweepRequest, plan: str) -> int:
-    """Start a sweep and print its plan. ``plan`` is the text of its preview."""
+def show_preview(session: Session, request: SweepRequest, preview: SweepPreview) -> int:
+    """Print the cost of a sweep and the values of its first trials."""
+    screen = session.screen
+    if screen.json:
+        screen.value(preview)
+        return 0
+    screen.line(preview.text)
+    for number, values in enumerate([] if request.plan.array else preview.first):
+        shown = " ".join(f"{name}={value}" for name, value in values.items())
+        screen.line(words.clean(f"trial {number}: {shown}"))
+    screen.line(NOTHING_SENT)
+    return 0
+
+
+def begin(session: Session, request: SweepRequest) -> int:
+    """Start a sweep and print how to follow it."""
     sweep = session.client.begin_sweep(request)
     if session.screen.json:
         session.screen.value(sweep)
         return 0
     id_ = words.short(sweep.id)
     session.screen.heading(f"{id_} {words.clean(sweep.name)}, project {sweep.project}")
-    session.screen.line(plan)
     session.screen.line(f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}")
     return 0
 

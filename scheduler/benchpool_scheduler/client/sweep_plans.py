@@ -35,6 +35,7 @@ def plan_of(
     gpu_hours: float | None = None,
     good_enough: float | None = None,
     patience: int | None = None,
+    sweep_seed: int = 0,
 ) -> SweepPlan:
     """Return the plan of a sweep.
 
@@ -42,6 +43,7 @@ def plan_of(
         method: By default ``random`` if one parameter is a range without points, else ``grid``.
         goal: By default derived from the name of the metric.
         stop_early: First step, or ``STEP:FACTOR``.
+        sweep_seed: Seed of the values that are drawn.
 
     Errors: InvalidInput.
 
@@ -62,6 +64,7 @@ def plan_of(
         goal=_goal(metric, goal),
         trials=trials,
         max_concurrent=at_once,
+        seed=sweep_seed,
         early_stopping=_stopping(stop_early),
         gpu_hours=gpu_hours,
         good_enough=good_enough,

@@ -16,8 +16,20 @@ Scalar = bool | int | float | Annotated[str, Meta(max_length=1000)]
 
 ParameterName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$(?!\n)")]
 MOST_TRIALS = 10_000
+MOST_SEED = 2**31
 TASK = "array_task_id"
 """Name of the only parameter of an array."""
+BELOW_SINGLE_JOBS = 10
+"""Priority subtracted for a trial, so that single jobs of its project go before trials."""
+
+
+def trial_priority(asked: int) -> int:
+    """Return the priority of each trial of a sweep that was sent with this priority.
+
+    >>> trial_priority(50), trial_priority(3)
+    (40, 0)
+    """
+    return max(0, asked - BELOW_SINGLE_JOBS)
 
 
 class SweepMethod(StrEnum):
@@ -97,7 +109,7 @@ class SweepPlan(Struct, frozen=True, forbid_unknown_fields=True):
     goal: SweepGoal = SweepGoal.MINIMIZE
     trials: Annotated[int, Meta(ge=1, le=MOST_TRIALS)] | None = None
     max_concurrent: Annotated[int, Meta(ge=1, le=1000)] = 4
-    seed: Annotated[int, Meta(ge=0, le=2**31)] = 0
+    seed: Annotated[int, Meta(ge=0, le=MOST_SEED)] = 0
     early_stopping: EarlyStopping | None = None
     gpu_hours: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     good_enough: float | None = None
@@ -122,7 +134,8 @@ class SweepRequest(Struct, frozen=True, forbid_unknown_fields=True):
     In ``submission`` the placeholders ``{name}`` in script arguments, commands and environment
     stand for the trial's values. If a script names none of them, each is added as ``--name=value``.
     ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` are the
-    length of a complete trial. Only the preview reads them.
+    length of a complete trial. Only the preview reads them; without ``trial_hours`` it takes the
+    run times of the user's similar jobs.
     """
 
     submission: JobSubmission
@@ -147,6 +160,10 @@ class SweepStop(Struct, frozen=True, forbid_unknown_fields=True):
 
     let_finish: Annotated[
         bool, Meta(description="Let running trials finish; no further trials begin.")
+    ] = False
+    keep_best: Annotated[
+        bool,
+        Meta(description="Let the best trial finish and end the others; no further trials begin."),
     ] = False
     reason: (
         Annotated[str, Meta(max_length=500, description="Reason, shown to its owner.")] | None
@@ -218,6 +235,7 @@ class SweepPreview(Struct, frozen=True):
     Attributes:
         text: Summary in a sentence.
         gpu_hours: Null if the length of a trial is unknown.
+        trial_hours: Length of a complete trial: as given, or the median of similar jobs.
         first: Values of the first trials.
     """
 
@@ -225,4 +243,5 @@ class SweepPreview(Struct, frozen=True):
     trials: int
     gpu_hours: float | None
     hours: float | None
+    trial_hours: float | None
     first: list[dict[str, Scalar]]

@@ -61,7 +61,7 @@ class SweepRecord(Struct, frozen=True, omit_defaults=True):
     Attributes:
         by_service: Whether ``user`` is a service of the Hub.
         stopped_by: The user who stopped further trials; ``let_finish``: whether running trials
-            continue.
+            continue. ``kept``: number of the only trial that continues.
         over: When its last trial had ended.
     """
 
@@ -77,6 +77,7 @@ class SweepRecord(Struct, frozen=True, omit_defaults=True):
     trials: tuple[TrialRecord, ...] = ()
     stopped_by: str | None = None
     let_finish: bool = False
+    kept: int | None = None
     over: float | None = None
 
 

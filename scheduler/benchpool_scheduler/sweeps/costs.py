@@ -12,10 +12,15 @@ from benchpool_scheduler.sweeps.proposals import size
 
 @dataclass(frozen=True, slots=True)
 class SweepCost:
-    """GPU-hours of all trials, and hours until the last of them ends."""
+    """GPU-hours of all trials, and hours until the last of them ends.
+
+    Attributes:
+        complete_gpu_hours: GPU-hours if no trial is stopped early.
+    """
 
     gpu_hours: float
     hours: float
+    complete_gpu_hours: float
 
 
 def cost(
@@ -29,7 +34,7 @@ def cost(
 
     >>> from benchpool_scheduler.contract.sweeps import ListedValues
     >>> cost(SweepPlan({"lr": ListedValues([1, 2, 3])}), 2.0, None, gpus=4, at_once=2)
-    SweepCost(gpu_hours=24.0, hours=4.0)
+    SweepCost(gpu_hours=24.0, hours=4.0, complete_gpu_hours=24.0)
     """
     many, share = size(plan), 1.0
     if plan.early_stopping is not None and trial_steps is not None:
@@ -37,7 +42,7 @@ def cost(
     worked = many * trial_hours * share
     rounds = math.ceil(many / at_once)
     hours = rounds * trial_hours if share == 1.0 else max(trial_hours, worked / at_once)
-    spent = worked * gpus
+    spent, complete = worked * gpus, many * trial_hours * gpus
     if plan.gpu_hours is not None and spent > plan.gpu_hours:
         hours, spent = hours * plan.gpu_hours / spent, plan.gpu_hours
-    return SweepCost(spent, hours)
+    return SweepCost(spent, hours, min(complete, plan.gpu_hours or math.inf))

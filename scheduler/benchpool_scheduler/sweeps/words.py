@@ -90,33 +90,55 @@ def one_of(plan: SweepPlan) -> str:
 
 
 def forecast(
-    trials: int, cost: SweepCost | None, at_once: int, quota: int | None, *, array: bool = False
+    plan: SweepPlan, trials: int, cost: SweepCost | None, at_once: int, quota: int | None
 ) -> str:
     """Return the expected cost of a sweep.
 
     Args:
+        trials: Number of trials.
         at_once: Number of trials that run at a time; ``quota`` is given if it sets this number.
-        array: The trials are the tasks of an array.
 
-    >>> forecast(20, SweepCost(38.0, 6.0), 4, None)
+    >>> forecast(SweepPlan({}), 20, SweepCost(38.0, 6.0, 38.0), 4, None)
     '20 trials, about 38.0 GPU-hours; 6 h if 4 run at a time.'
-    >>> forecast(20, SweepCost(38.0, 6.0), 2, 4)
+    >>> forecast(SweepPlan({}), 20, SweepCost(38.0, 6.0, 38.0), 2, 4)
     '20 trials, about 38.0 GPU-hours; 6 h if 2 run at a time, limited by your quota of 4 GPUs.'
-    >>> forecast(32, SweepCost(8.0, 2.0), 4, None, array=True)
+    >>> forecast(SweepPlan({}, array=True), 32, SweepCost(8.0, 2.0, 8.0), 4, None)
     '32 tasks, about 8.00 GPU-hours; 2 h if 4 run at a time.'
-    >>> forecast(3, None, 3, None).partition("; ")[0]
+    >>> from benchpool_scheduler.contract.sweeps import EarlyStopping
+    >>> halved = SweepPlan({}, early_stopping=EarlyStopping(10))
+    >>> forecast(halved, 64, SweepCost(7.0, 2.0, 64.0), 4, None).partition(";")[0]
+    '64 trials, about 7.00 GPU-hours with early stopping, 64.0 without'
+    >>> forecast(SweepPlan({}), 3, None, 3, None).partition("; ")[0]
     '3 trials. How long one takes is not known'
     """
-    many = count(trials, "task" if array else "trial")
+    many = count(trials, one_of(plan))
     if cost is None:
-        options = "--trial-hours, or “A trial takes” in the dialog, to see the cost"
-        return f"{many}. How long one takes is not known; set {options}."
-    took = duration(cost.hours * 3600)
+        options = "--trial-hours (trial_hours in Python, “A trial takes” in the dialog)"
+        return f"{many}. How long one takes is not known; set {options} to see the cost."
+    total, took = gpu_hours(cost.gpu_hours), duration(cost.hours * 3600)
     whose = "" if quota is None else f", limited by your quota of {count(quota, 'GPU')}"
-    return (
-        f"{many}, about {gpu_hours(cost.gpu_hours)} GPU-hours; {took} if {at_once} "
+    early = cost.gpu_hours < cost.complete_gpu_hours
+    saved = f" with early stopping, {gpu_hours(cost.complete_gpu_hours)} without" if early else ""
+    text = (
+        f"{many}, about {total} GPU-hours{saved}; {took} if {at_once} "
         f"{'runs' if at_once == 1 else 'run'} at a time{whose}."
     )
+    if plan.early_stopping is None or early:
+        return text
+    return f"{text} Early stopping may lower this; --trial-steps shows by how much."
+
+
+def learned_length(plan: SweepPlan, hours: float, jobs: int) -> str:
+    """Return where the length of a trial is from.
+
+    Args:
+        hours: Median of this number of similar jobs.
+
+    >>> learned_length(SweepPlan({}), 1.5, 12)
+    'Based on 12 similar jobs of yours, a trial takes 1 h 30 min.'
+    """
+    similar = f"{count(jobs, 'similar job')} of yours"
+    return f"Based on {similar}, a {one_of(plan)} takes {duration(hours * 3600)}."
 
 
 def _reaches(plan: SweepPlan, value: float) -> bool:

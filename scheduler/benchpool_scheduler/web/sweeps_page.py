@@ -66,6 +66,7 @@ class StopSweepHandler(FormHandler):
         pool, operation = self.site.pool, Operations.stop_sweep
         given = {
             "let_finish": ["true" if self.get_body_argument("finish", "") else "false"],
+            "keep_best": ["true" if self.get_body_argument("best", "") else "false"],
             "reason": [" ".join(self.get_body_argument("reason", "").split())],
         }
         try:

@@ -47,8 +47,8 @@ def test_sweep_is_sent_followed_and_shown_best_first(
     asked = ("--sweep", "lr=1.0, 0.1, 0.5", "--metric", "loss", "--at-once", "2")
     result = benchpool("submit", *asked, "--trial-hours", "2", "train.py")
     assert result.status == 0, result.err
-    first, plan, more = result.out.splitlines()
-    assert plan == "3 trials, about 6.00 GPU-hours; 4 h if 2 run at a time."
+    first, more = result.out.splitlines()
+    assert "3 trials, about 6.00 GPU-hours; 4 h if 2 run at a time.\n" in result.err
     id_ = first.split()[0]
     assert more == f"Look at it: benchpool sweep {id_}; stop it: benchpool stop-sweep {id_}"
     over = until(
@@ -72,9 +72,38 @@ def test_sweep_is_sent_followed_and_shown_best_first(
     assert "3 of 3 trials begun: 3 done." in benchpool("stop-sweep", id_).out
 
 
+def test_dry_run_shows_cost_and_first_values_and_sends_nothing(
+    benchpool: Benchpool, train: Path
+) -> None:
+    words = ("submit", "--dry-run", "--sweep", "lr=log:1e-3:1e-1", "--metric", "loss")
+    length = ("--trials", "64", "--stop-early", "1", "--trial-hours", "1", "--trial-steps", "27")
+    cost, *first, last = benchpool(*words, *length, "train.py").out.splitlines()
+    assert cost == (
+        "64 trials, about 7.11 GPU-hours with early stopping, 64.0 without; "
+        "3 h 33 min if 2 run at a time, limited by your quota of 2 GPUs."
+    )
+    assert [line.partition("=")[0] for line in first] == [f"trial {it}: lr" for it in range(5)]
+    assert last == "Preview only: nothing was sent."
+    again = benchpool(*words, *length, "train.py").out.splitlines()
+    other = benchpool(*words, *length, "--sweep-seed", "1", "train.py").out.splitlines()
+    assert again == [cost, *first, last]
+    assert not set(other) & set(first), "another seed draws other values"
+    shown = benchpool(*words, *length, "train.py", "--json")
+    assert shown.status == 0
+    assert benchpool("submit", "--dry-run", "train.py").out.splitlines() == [
+        "Starts now; 1 GPU within the guaranteed quota.",
+        last,
+    ]
+    times = benchpool("submit", "--dry-run", "--every", "night at 2", "train.py")
+    assert times.out.splitlines()[-1] == last, times.err
+    for sent in ("jobs", "sweeps", "schedules"):
+        assert json.loads(benchpool(sent, "--json").out) == []
+
+
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
+        (("--sweep-seed", "3"), "--sweep-seed needs --sweep NAME=VALUES."),
         (("--trials", "3"), "--trials needs --sweep NAME=VALUES."),
         (("--sweep", "lr"), "--sweep lr is not NAME=VALUES"),
         (("--sweep", "lr=1..0"), "The range of 'lr' goes from 1 to 0"),

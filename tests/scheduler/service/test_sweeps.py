@@ -202,6 +202,35 @@ async def test_stopped_sweep_cancels_trials_unless_let_finish(
     assert await pool.sweeps.select(JOE, SweepsQuery(all=True)) == []
 
 
+async def test_best_trial_finishes_while_others_are_stopped(
+    pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
+) -> None:
+    plan = SweepPlan({"seed": ListedValues([0, 1, 2, 3])}, metric="loss", max_concurrent=3)
+    sweep = await pool.sweeps.begin(SUSAN, SweepRequest(TRAIN, plan))
+    workers = await runtime.until_launched(3)
+    with pytest.raises(InvalidInput, match="No trial of rates has reported a metric yet"):
+        await pool.sweeps.stop(SUSAN, sweep.id, SweepStop(keep_best=True))
+    for number, loss in enumerate((0.5, 0.2, 0.4)):
+        report(runtime, workers[number], 1, loss, clock.now())
+        await until_value(pool, sweep.id, number, loss)
+    for asked in (SweepStop(keep_best=True), SweepStop(keep_best=True), SweepStop(let_finish=True)):
+        ending = await pool.sweeps.stop(SUSAN, sweep.id, asked)
+        noticed = [worker for worker, _ in await runtime.until_noticed(2)]
+        assert (ending.state, noticed) == (SweepState.ENDING, [workers[0], workers[2]])
+    report(runtime, workers[0], 2, 0.1, clock.now())
+    for worker in noticed:
+        runtime.end(worker, 0, EndedBy.NOTICE, at=clock.now())
+    await reached(pool, workers[2].job, State.CANCELLED)
+    assert (await pool.sweeps.show(SUSAN, sweep.id)).state is SweepState.ENDING
+    runtime.end(workers[1], 0, EndedBy.ITSELF, at=clock.now())
+    over = await comes_to(pool, sweep.id, SweepState.OVER)
+    assert {row.number: row.state for row in over.trials} == {
+        0: "stopped-early",
+        1: "done",
+        2: "stopped-early",
+    }
+
+
 async def test_invalid_job_starts_no_sweep(pool: Pool) -> None:
     plan = SweepPlan(RATES)
     for submission, refusal in (

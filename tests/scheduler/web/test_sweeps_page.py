@@ -137,6 +137,20 @@ async def test_sweep_is_stopped_by_owner_or_administrator_with_reason(
     assert (await pool.sweeps.stop(SUSAN, sweep, SweepStop())).trials
 
 
+async def test_owner_keeps_best_trial_and_ends_others(
+    pool: Pool, clock: FakeClock, address: str, browser: Browser
+) -> None:
+    sweep = await six_that_report(pool, clock)
+    page = await opened_by(browser, address, f"sweeps/{sweep}", reader="susan")
+    await page.get_by_role("button", name="Keep the best, end the others").click()
+    await expect(page.locator("main")).to_contain_text("No further trial begins")
+    runtime = pool.runtime
+    assert isinstance(runtime, ScriptedRuntime)
+    best = (await pool.sweeps.show(SUSAN, sweep)).trials[0]
+    noticed = {worker.job for worker, _ in await runtime.until_noticed(5)}
+    assert noticed == {worker.job for worker in runtime.launched} - {best.job}
+
+
 async def test_array_has_row_per_task_number(
     pool: Pool, clock: FakeClock, address: str, browser: Browser
 ) -> None:

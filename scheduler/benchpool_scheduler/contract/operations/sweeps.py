@@ -77,7 +77,8 @@ class SweepOperations:
         verb=PlainVerb(
             ("stop-sweep",),
             "Stop a sweep: no further trials begin, and running ones are ended.",
-            "Files that they have saved stay.",
+            "Files that they have saved stay. A second call can end trials that the first one let "
+            "finish.",
         ),
         tool=True,
     )

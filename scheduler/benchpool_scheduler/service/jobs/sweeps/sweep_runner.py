@@ -147,7 +147,7 @@ class SweepRunner:
         """Yield the trials to stop, each with the reason."""
         if sweep.stopped_by is not None and not sweep.let_finish:
             for trial in trials:
-                if trial.state is TrialState.OPEN:
+                if trial.state is TrialState.OPEN and trial.number != sweep.kept:
                     yield trial.number, f"{sweep.stopped_by} stopped sweep {sweep.name}."
             return
         for number in early:

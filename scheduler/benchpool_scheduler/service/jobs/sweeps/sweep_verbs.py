@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract.sweeps import (
+    Scalar,
     Sweep,
     SweepPlan,
     SweepPreview,
@@ -32,6 +34,7 @@ from benchpool_scheduler.service.jobs.lookup import visible_record
 from benchpool_scheduler.service.jobs.sweeps import trial_submissions
 from benchpool_scheduler.service.jobs.sweeps.sweep_book import SweepBook
 from benchpool_scheduler.service.jobs.sweeps.sweep_runner import SweepRunner
+from benchpool_scheduler.service.jobs.sweeps.trial_lengths import learned_length
 from benchpool_scheduler.service.jobs.sweeps.trial_table import TrialTable
 from benchpool_scheduler.service.ledger.job_curves import JobCurves
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -96,7 +99,7 @@ class Sweeps:
         if known is not None:
             _check_repeat(known, asked)
             return await self._shown(known)
-        sweep = self._checked(caller, asked)
+        sweep = await self._checked(caller, asked)
         mine = [it for it in self.book.under_way() if it.user == caller.name]
         if len(mine) >= MOST_UNDER_WAY:
             raise TooMany(
@@ -118,19 +121,22 @@ class Sweeps:
 
     async def preview(self, caller: Caller, asked: SweepRequest) -> SweepPreview:
         """Return the trials and cost of a sweep. Errors: those of ``begin``."""
-        sweep = self._checked(caller, asked)
-        plan, trials = sweep.plan, list[SweepTrial]()
-        while len(trials) < SHOWN and (values := propose(plan, trials)) is not None:
-            trials.append(SweepTrial(len(trials), values, TrialState.OPEN))
-        at_once, quota = self._at_once(sweep)
-        each_h, gpus = asked.trial_hours, asked.submission.total_gpus
+        sweep = await self._checked(caller, asked)
+        plan, (at_once, quota) = sweep.plan, self._at_once(sweep)
+        given_h, gpus = asked.trial_hours, asked.submission.total_gpus
+        learned = None if given_h is not None else learned_length(self._ledger, sweep)
+        each_h = given_h if learned is None else learned.hours
         costs = None if each_h is None else cost(plan, each_h, asked.trial_steps, gpus, at_once)
+        text = words.forecast(plan, size(plan), costs, at_once, quota)
+        if learned is not None:
+            text = f"{text} {words.learned_length(plan, *learned)}"
         return SweepPreview(
-            text=words.forecast(size(plan), costs, at_once, quota, array=plan.array),
+            text=text,
             trials=size(plan),
             gpu_hours=None if costs is None else costs.gpu_hours,
             hours=None if costs is None else costs.hours,
-            first=[visible_value(dict(one.parameters)) for one in trials],
+            trial_hours=each_h,
+            first=[visible_value(one) for one in await asyncio.to_thread(_first_values, plan)],
         )
 
     def _at_once(self, sweep: SweepRecord) -> tuple[int, int | None]:
@@ -139,11 +145,11 @@ class Sweeps:
         """
         settings = self._observed.now.configuration.project(sweep.project)
         quota = None if settings is None else settings.project.quota
+        most = min(sweep.plan.max_concurrent, size(sweep.plan))
         if not quota:  # unlimited, or no quota of its own
-            return sweep.plan.max_concurrent, None
+            return most, None
         fitting = max(1, quota // sweep.submission.total_gpus)
-        binds = fitting < sweep.plan.max_concurrent
-        return min(fitting, sweep.plan.max_concurrent), quota if binds else None
+        return (fitting, quota) if fitting < most else (most, None)
 
     async def select(self, caller: Caller, query: SweepsQuery) -> list[Sweep]:
         """Return the caller's sweeps, newest first; with ``all`` each one that the caller may
@@ -162,23 +168,38 @@ class Sweeps:
 
     async def stop(self, caller: Caller, sweep: str, asked: SweepStop) -> Sweep:
         """Start no further trial of a sweep, and end running ones unless they may finish;
-        idempotent.
+        idempotent. A later call can end trials that an earlier one let finish.
 
         Errors: NotFound, InvalidInput, Unavailable.
         """
         found = self._find(caller, sweep)
         kind = "array" if found.plan.array else "sweep"
         rights.require_reason(caller, found.user, "cancel", asked.reason, kind)
-        if found.over is None and (found.stopped_by is None or found.let_finish):
-            finish = asked.let_finish and (found.stopped_by is None or found.let_finish)
-            await self.book.put(replace(found, stopped_by=caller.name, let_finish=finish))
+        before = _ended(found.let_finish, found.kept is not None)
+        asks_more = found.stopped_by is None or _ended(asked.let_finish, asked.keep_best) > before
+        if found.over is None and asks_more:
+            kept = await self._best_of(found) if asked.keep_best else None
+            finish = asked.let_finish and kept is None
+            stopped = replace(found, stopped_by=caller.name, let_finish=finish, kept=kept)
+            await self.book.put(stopped)
             await self.runner.carry_on(found.id)
         return await self._shown(self.book.get(found.id) or found)
 
-    def _checked(self, caller: Caller, asked: SweepRequest) -> SweepRecord:
+    async def _best_of(self, sweep: SweepRecord) -> int:
+        """Return the number of the best trial. Errors: InvalidInput if none has a value."""
+        trials = await self._table.of(sweep, self._observed.settings.clock.now())
+        best = ranked(trials, sweep.plan.goal)
+        if not best:
+            raise InvalidInput(
+                f"No trial of {sweep.name} has reported a metric yet, so none is the best.",
+                field="keep_best",
+            )
+        return best[0].number
+
+    async def _checked(self, caller: Caller, asked: SweepRequest) -> SweepRecord:
         """Return the sweep of a request, without trials. Errors: those of ``begin``."""
         check(asked.plan)
-        values = propose(asked.plan, ())
+        values = await asyncio.to_thread(propose, asked.plan, ())  # may load Optuna
         if values is None:
             raise InvalidInput("The sweep has no trial. Name values.", field="parameters")
         name = asked.name or asked.submission.name or "sweep"
@@ -243,6 +264,19 @@ class Sweeps:
             step=trial.points[-1].step if trial.points else None,
             gpu_hours=round(trial.gpu_hours, 6),
         )
+
+
+def _first_values(plan: SweepPlan) -> list[dict[str, Scalar]]:
+    """Return the values of the first trials, as the sweep chooses them without results."""
+    trials: list[SweepTrial] = []
+    while len(trials) < SHOWN and (values := propose(plan, trials)) is not None:
+        trials.append(SweepTrial(len(trials), values, TrialState.OPEN))
+    return [dict(one.parameters) for one in trials]
+
+
+def _ended(let_finish: bool, keep_best: bool) -> int:
+    """Return which running trials a stop ends: 0 none, 1 all but the best, 2 all."""
+    return 1 if keep_best else 0 if let_finish else 2
 
 
 def _check_repeat(known: SweepRecord, asked: SweepRequest) -> None:
