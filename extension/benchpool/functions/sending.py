@@ -21,6 +21,7 @@ from benchpool.kernel_environment import kernel_environment
 from benchpool.submit_keywords import SubmitKeywords
 from benchpool_scheduler.client.notebooks import JobCell
 from benchpool_scheduler.contract.options import fields_of
+from benchpool_scheduler.contract.sweeps import trial_priority
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 PATH_CELL = "benchpool-path"
@@ -35,7 +36,23 @@ def submit_call(
     *,
     key: str | None = None,
 ) -> handles.JobHandle:
-    """Submit one call of a function.
+    """Submit one call of a function. Takes the arguments of ``drafted_call``, raises its errors.
+
+    Raises:
+        Refused: A rule of the pool rejects the job.
+    """
+    return handles.send(drafted_call(function, args, kwargs, asked, key=key))
+
+
+def drafted_call(
+    function: Callable[..., Any],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    asked: Mapping[str, Any],
+    *,
+    key: str | None = None,
+) -> Draft:
+    """Return the draft of one call of a function.
 
     Args:
         asked: Options of ``benchpool.submit`` by name.
@@ -43,21 +60,18 @@ def submit_call(
 
     Raises:
         InvalidInput: A part of it would fail.
-        Refused: A rule of the pool rejects the job.
     """
-    options = options_of(asked, key)
-    session = current()
-    return send_call(
-        session, _senders(session), written_call(session, function, args, kwargs), options
-    )
+    options, session = options_of(asked, key), current()
+    call = written_call(session, function, args, kwargs)
+    return draft_of_call(session, _senders(session), call, options)
 
 
-def send_call(
+def draft_of_call(
     session: CodeSession, senders: Senders, call: FunctionCall, options: JobOptions
-) -> handles.JobHandle:
-    """Submit one call that the session wrote. Raises the errors of ``submit``."""
+) -> Draft:
+    """Return the draft of one call that the session wrote. Raises the errors of ``submit``."""
     options = replace(options, parameters=parameters_of(call))
-    return handles.send(draft_of(session, call, senders, options, {}))
+    return draft_of(session, call, senders, options, {})
 
 
 def map(
@@ -89,7 +103,9 @@ def send_calls(
 ) -> SentJobs:
     """Submit a job for each call that the session wrote. Raises the errors of ``map``."""
     tag = f"map-{asked.key[:8]}"
-    asked = replace(asked, spec=asked.spec.changed(tags=(*asked.spec.tags, tag)))
+    priority = trial_priority(asked.spec.priority) if len(written) > 1 else asked.spec.priority
+    tags = (*asked.spec.tags, tag)
+    asked = replace(asked, spec=asked.spec.changed(tags=tags, priority=priority))
     made: list[Draft] = []
     found: dict[str, CellSelection] = {}
     for number, call in enumerate(written, start=1):

@@ -92,6 +92,7 @@ def test_map_sends_in_order_waits_and_cancels_rest(session: Any) -> None:
     )
     session.run("jobs = benchpool.map(train, grid, gpus=1).wait()")
     assert session.run("print(jobs)") == "4 jobs: 4 succeeded\n"
+    assert session.run("{each.facts.priority for each in jobs}") == "{40}", "below single jobs"
     output = session.run("for each in jobs: print(each.name, each.logs().splitlines()[-1])")
     assert output.splitlines() == [
         f"train {at} trained with {lr} {seed}"

@@ -190,6 +190,7 @@ async def test_dependent_job_waits_for_jobs_and_arrays(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     array = await begun(pool, replace(PLAN, parameters={TASK: ListedValues([1])}))
+    await runtime.until_launched(1)
     prep = await pool.jobs.submit(SUSAN, sleeper(name="prep"))
     later = await pool.jobs.submit(SUSAN, sleeper(after=(prep.id, array.id)))
     assert wait_text(pool, later.id).startswith(f"Waits for 2 of 2: job {prep.id[:8]} prep")

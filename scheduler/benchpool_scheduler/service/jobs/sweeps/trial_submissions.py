@@ -16,7 +16,7 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.contract.submission import Entry
-from benchpool_scheduler.contract.sweeps import TASK, Scalar, SweepPlan
+from benchpool_scheduler.contract.sweeps import TASK, Scalar, SweepPlan, trial_priority
 from benchpool_scheduler.curves.parameters import argument_text
 from benchpool_scheduler.store.sweep_files import SweepRecord
 from benchpool_scheduler.sweeps import arrays
@@ -63,8 +63,9 @@ def of_trial(
         sent: Submission of the sweep. ``sweep``: name of the sweep.
 
     >>> sent = JobSubmission(entry=ScriptEntry("train.py", ["--lr={lr}"]))
-    >>> of_trial(sent, "rates", 2, {"lr": 0.01}).entry
-    ScriptEntry(path='train.py', args=['--lr=0.01'])
+    >>> trial = of_trial(sent, "rates", 2, {"lr": 0.01})
+    >>> trial.entry, trial.priority
+    (ScriptEntry(path='train.py', args=['--lr=0.01']), 40)
     >>> sent = JobSubmission(entry=ScriptEntry("train.py", ["--quick"]))
     >>> of_trial(sent, "rates", 2, {"lr": 0.01, "bias": True}).entry.args
     ['--quick', '--lr=0.01', '--bias=true']
@@ -80,6 +81,7 @@ def _placed(
         sent,
         name=f"{sweep[: _MOST_NAME - len(end)]}{end}",
         key=None,
+        priority=trial_priority(sent.priority),
         parameters={**sent.parameters, **values},
         env={
             "WANDB_RUN_GROUP": sweep,
