@@ -68,7 +68,8 @@ class TokenIdentity:
 
     async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
         """Return the user of the request's token."""
-        token = handler.request.headers.get("Authorization", "").removeprefix("token ")
+        header = handler.request.headers.get("Authorization", "")
+        token = header.removeprefix("token ").removeprefix("Bearer ")
         return None if token in self.revoked else self.people.get(token)
 
     def login_url(self, handler: RequestHandler) -> str:
@@ -124,18 +125,19 @@ def served(
     sampling: Sampling = NO_SAMPLING,
     parker: Parker | None = None,
     proxies: Proxies = LOOPBACK,
+    base_url: str = PREFIX.rstrip("/"),
 ) -> Iterator[Served]:
     """Serve a pool from a state folder; a second call with the same folder serves the same pool.
 
     Jobs end with the service unless ``keep_jobs`` is set. Without ``runtime``, workers are
-    processes.
+    processes. ``base_url`` is the public address, which the service itself does not serve.
     """
     begun: dict[str, Any] = {}
     ready, stop = threading.Event(), asyncio.Event()
 
     async def life() -> None:
         identity = TokenIdentity()
-        pool = _pool(state, gpus, configuration, runtime, sampling, parker)
+        pool = _pool(state, gpus, configuration, runtime, sampling, parker, base_url)
         await pool.open()
         bounds: dict[str, Any] = {"rate": rate, "timing": timing, "bodies": bodies}
         api = Api(pool, identity, **bounds, metrics_token=metrics_token, nodes=nodes)
@@ -204,6 +206,7 @@ def _pool(
     runtime: Runtime | None,
     sampling: Sampling,
     parker: Parker | None,
+    base_url: str,
 ) -> Pool:
     users = tuple(HubUser(one.name, one.admin) for one in PEOPLE.values() if one.kind == "user")
     file = state / "benchpool.yaml"
@@ -216,7 +219,7 @@ def _pool(
         load(file.read_text(), str(file)),
         state=state,
         directory=StaticDirectory(users),
-        base_url=PREFIX.rstrip("/"),
+        base_url=base_url,
         configuration_file=file,
         sampling=sampling,
         parker=parker,
