@@ -1,6 +1,7 @@
 """Judge the cells that a selection includes, by the traced corpus: recall, precision, idioms, time.
 
-``python benchmarks/cell_selection.py [--each]``; with ``--each`` all differences are listed.
+``python benchmarks/cell_selection.py [--each] [--times]``: with ``--each`` all differences are
+listed; with ``--times`` only the analysis is timed.
 """
 
 from __future__ import annotations
@@ -8,11 +9,17 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 
 import checkout  # noqa: F401 (makes what tests use importable)
 
-from benchpool.cells import NotebookCell, choose
-from benchpool_support.cell_corpus import Compared, compared, texts
+from benchpool.cells import KnownBeside, NotebookCell, choose, names_of
+from benchpool.kernel.answer import KernelAnswer
+from benchpool_support.cell_corpus import Compared, answers, compared, texts
+
+TURNS = 40
+"""Runs of each measurement."""
 
 
 def main(*, each: bool) -> int:
@@ -22,7 +29,7 @@ def main(*, each: bool) -> int:
     idioms = [one for one in every if not one.text.is_notebook]
     _notebooks(notebooks)
     _idioms(idioms)
-    print(f"\nanalysis of a selection among 200 cells: {_p95_ms():.0f} ms (p95)")
+    _times()
     if each:
         _differences(every)
     return int(any(one.verdict == "silently different" for one in every))
@@ -67,24 +74,69 @@ def _differences(found: list[Compared]) -> None:
             print(f"{one.text.name} [{one.selected}]: {verdict}; missed {missed}, more {more}")
 
 
-def _p95_ms() -> float:
-    """Return the analysis time of a selection, each time with new texts, in milliseconds.
+def _times() -> None:
+    """Print the analysis time of selections among 200 cells, in milliseconds.
 
-    It is processor time, so that other work on the machine has no effect.
+    It is processor time, so that it depends little on other work of the machine.
     """
+    print("\n| analysis of a selection among 200 cells | runs | median | p95 | max |")
+    print("|---|---|---|---|---|")
+    without = [_mixed(turn, "without") for turn in range(TURNS)]
+    _print_times("new texts, without a kernel answer", without, KnownBeside())
+    _print_times("the same texts, one more cell ticked", map(_ticked, without[-1:] * TURNS), None)
+    _print_times("new texts, with a kernel answer", [_mixed(t, "same") for t in range(TURNS)], None)
+    edited = [_mixed(turn, "edited") for turn in range(TURNS)]
+    _print_times("new texts, every tenth edited since it ran", edited, None, older=10)
+
+
+def _mixed(turn: int, mark: str) -> list[NotebookCell]:
+    """Return 200 cells of the corpus' notebooks, the last one selected, each text a new one."""
     sources = [source for text in texts() if text.is_notebook for source in text.cells]
+    some = [sources[(turn * 37 + number) % len(sources)] for number in range(200)]
+    return [
+        NotebookCell(str(number), f"{source}\n# {turn} {mark}", number == 199)
+        for number, source in enumerate(some)
+    ]
+
+
+def _ticked(cells: list[NotebookCell]) -> list[NotebookCell]:
+    return [replace(cells[0], ticked=True), *cells[1:]]
+
+
+def _print_times(
+    title: str, every: Iterable[list[NotebookCell]], seen: KnownBeside | None, older: int = 0
+) -> None:
     taken = []
-    for turn in range(20):
-        some = [sources[(turn * 37 + number) % len(sources)] for number in range(200)]
-        cells = [
-            NotebookCell(str(number), f"{source}\n# {turn}", number == 199)
-            for number, source in enumerate(some)
-        ]
+    for cells in every:
+        known = seen or _kernel_of(cells, older)
         began = time.process_time()
-        choose(cells)
+        choose(cells, seen=known)
         taken.append((time.process_time() - began) * 1000)
-    return sorted(taken)[int(0.95 * len(taken)) - 1]
+    taken.sort()
+    middle, most = taken[len(taken) // 2], taken[int(0.95 * len(taken)) - 1]
+    print(f"| {title} | {len(taken)} | {middle:.0f} | {most:.0f} | {taken[-1]:.0f} |")
+
+
+def _kernel_of(cells: list[NotebookCell], older: int) -> KnownBeside:
+    """Return a kernel's answer for cells: what their names held when the corpus ran.
+
+    With ``older``, each cell of this distance ran with another text.
+    """
+    held = {
+        name: facts
+        for text in texts()
+        if text.is_notebook
+        for name, facts in answers()[text.name].names.items()
+    }
+    ran = [cell.source for cell in cells[:-1]]
+    if older:
+        ran[::older] = [f"{source}\n# older" for source in ran[::older]]
+    names = {name: held[name] for name in names_of(cells) & held.keys()}
+    return KnownBeside(KernelAnswer(names, ran, 1, 0.0))
 
 
 if __name__ == "__main__":
-    sys.exit(main(each="--each" in sys.argv[1:]))
+    if "--times" in sys.argv[1:]:
+        _times()
+    else:
+        sys.exit(main(each="--each" in sys.argv[1:]))

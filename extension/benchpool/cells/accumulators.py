@@ -9,7 +9,7 @@ from collections import Counter
 _ADDS = frozenset(["append", "add", "extend", "update"])
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=1024)
 def only_added_to(tree: ast.Module) -> frozenset[str]:
     """Return the names that a cell uses only in the forms ``x.append(…)`` and ``x["k"] = …``.
 

@@ -39,6 +39,10 @@ class HeldNames:
     quiet: frozenset[str] = frozenset()
 
     def __or__(self, other: HeldNames) -> HeldNames:
+        if other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
         return HeldNames(
             self.same | other.same,
             self.part | other.part,

@@ -8,6 +8,7 @@ from benchpool.cells import facts, known
 from benchpool.cells.alias_graph import Change, HeldNames
 from benchpool.cells.def_use import Called, CellValue
 from benchpool.cells.effect import CallSummary, Effect
+from benchpool.cells.iteration import Iteration
 from benchpool.cells.kinds import Kinds, itself_or_kept
 from benchpool.cells.own_code import OwnCode
 from benchpool.cells.results import CallResults
@@ -25,6 +26,7 @@ class ArgumentEffects:
         self.code = code
         self.kinds = kinds
         self.results = results
+        self._iteration = Iteration(code, kinds)
 
     def _change(self, effect: Effect, value: CellValue, how: Change) -> None:
         """Note that a value changes, if it can change."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from benchpool.cells import facts, known, unused_results
+from benchpool.cells import facts, known, setting_facts, unused_results
 from benchpool.cells.alias_graph import Change, HeldNames
 from benchpool.cells.argument_effects import ArgumentEffects, is_own
-from benchpool.cells.def_use import LOGGERS, Called, CellValue, FunctionSummary
+from benchpool.cells.def_use import LOGGERS, Called, CellValue, DefUse, FunctionSummary
 from benchpool.cells.effect import CallSummary, Effect
 from benchpool.cells.kinds import itself_or_kept
 from benchpool.cells.results import arguments_of
@@ -31,9 +31,14 @@ class CallEffects(ArgumentEffects):
             self._method(effect, call)
         self._keywords(effect, call)
         self._functions_given(effect, call)
+        self._iteration.given(effect, call)
         if unused_results.does_more(call, path, effect) and not self._is_own(call):
             self._unseen(effect, call, path)
         return effect
+
+    def loops(self, scope: DefUse | FunctionSummary) -> Effect:
+        """Return what the loops of a scope draw, and the names that they iterate."""
+        return self._iteration.loops(scope)
 
     def implicit(self, root: str, method: str) -> Effect:
         """Return what a method of the notebook changes that Python calls implicitly."""
@@ -52,7 +57,7 @@ class CallEffects(ArgumentEffects):
         for value in values:
             self._change(effect, value, Change.DEEP)
         given = any(self.results.named(each).names for each in values)
-        if path is not None and not given and not facts.only_computes(path):
+        if path is not None and not given and not setting_facts.only_computes(path):
             effect.setting = ".".join(call.chain)
 
     # ------------------------------------------------------------------ by callee
@@ -64,7 +69,8 @@ class CallEffects(ArgumentEffects):
         library = path.partition(".")[0]
         by_its_name = (library, *call.chain)
         if not (call.for_a_while or library in call.put_back) and (
-            facts.is_setting(by_its_name) or facts.is_setting(tuple(path.split(".")))
+            setting_facts.is_setting(by_its_name)
+            or setting_facts.is_setting(tuple(path.split(".")))
         ):
             effect.setting = ".".join(call.chain)
         effect.seeds.update(dict.fromkeys(fact.seeds, ".".join(call.chain)))
@@ -79,9 +85,7 @@ class CallEffects(ArgumentEffects):
         if fact.changes is None:
             for value in call.given:
                 self._change(effect, value, Change.DEEP)
-            nothing = not any(self.results.held(value).names for value in call.given)
-            if call.alone and nothing and facts.sounds_like_setting(call.chain[-1]):
-                effect.setting = effect.setting or ".".join(call.chain)
+            self._unknown_function(effect, call, path)
             return
         for where in fact.changes:
             for value in call.at(where):
@@ -99,6 +103,19 @@ class CallEffects(ArgumentEffects):
                 self._change(effect, value, Change.ITEM)
             if "splitter" in kind:
                 effect.draws.add("numpy")
+
+    def _unknown_function(self, effect: Effect, call: Called, path: str) -> None:
+        """Note that a function of an unknown library may set something for later code."""
+        word, name = call.chain[-1], ".".join(call.chain)
+        nothing = not any(self.results.held(value).names for value in call.given)
+        if call.alone and nothing and setting_facts.sounds_like_setting(word):
+            effect.setting = effect.setting or name
+        elif (nothing or call.alone) and setting_facts.surely_sets(word):
+            effect.may_set = name
+        elif call.shown and nothing and not self.code.is_standard(path):
+            is_put_back = call.for_a_while or path.partition(".")[0] in call.put_back
+            if not (is_put_back or setting_facts.only_answers(word) or facts.file_use(word)):
+                effect.may_set = name
 
     def _plain(self, effect: Effect, call: Called) -> None:
         name = call.chain[0]
@@ -177,7 +194,10 @@ class CallEffects(ArgumentEffects):
         elif "axes" in kinds and not facts.reads_axes(name):
             effect.change_value(receiver, Change.SHALLOW)
         elif rule == "own":
+            kept = call.receiver is not None and facts.are_kept_parts(call.receiver.attributes)
             effect.change_value(receiver, Change.DEEP)
+            if kept or facts.changes_through(name):
+                effect.change(receiver.names, Change.THROUGH)
             self._trained(effect, call)
             if facts.builds(name):
                 self._keep(effect, call, receiver)
@@ -253,7 +273,7 @@ class CallEffects(ArgumentEffects):
         effect.change_value(receiver, Change.SHALLOW if in_place else Change.DEEP)
         if in_place or mine or (kinds and kinds <= _ITSELF) or call.chain[0] == "super":
             return
-        if call.chain[0] in self.code.imports and facts.is_setting(call.chain):
+        if call.chain[0] in self.code.imports and setting_facts.is_setting(call.chain):
             effect.setting = ".".join(word for word in call.chain if word not in {"()", "[]"})
         for value in call.given:
             self._change(effect, value, Change.DEEP)
@@ -290,6 +310,10 @@ class CallEffects(ArgumentEffects):
         for name in settled.effect.calls:
             for value in given.get(name, ()):
                 self.called_elsewhere(effect, self.results.held(value).same, self.kinds.of(value))
+        if settled.iterates_fields and call.receiver is not None:
+            effect.iterates |= self.results.held(call.receiver).reached
+        elif settled.iterates_fields and call.chain[0] not in self.code.classes:
+            effect.iterates.add(call.chain[0])
         if settled.calls_fields and call.receiver is not None:
             effect.calls_held |= self.results.held(call.receiver).reached
         elif settled.calls_fields and call.chain[0] not in self.code.classes:

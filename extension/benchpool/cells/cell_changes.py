@@ -11,7 +11,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from benchpool.cells import current_figure, facts, listeners, remembering
+from benchpool.cells import current_figure, facts, iteration, listeners, remembering
 from benchpool.cells.alias_graph import AliasGraph, Change, HeldNames
 from benchpool.cells.call_effects import CallEffects
 from benchpool.cells.def_use import CellValue, DefUse, FunctionSummary
@@ -34,8 +34,6 @@ class CellChanges:
         apart: frozenset[tuple[Node, Node]] = frozenset(),
     ) -> None:
         self.def_uses = def_uses
-        self._apart = apart
-        self._pairs: set[tuple[Node, Node]] = set()
         self.code = OwnCode(def_uses.values())
         aliases = [alias for each in def_uses.values() for alias in each.aliases]
         self.kinds = Kinds(aliases, self.code, None)
@@ -47,24 +45,33 @@ class CellChanges:
         for number, each in def_uses.items():
             for name in each.possible_definitions:
                 self.definers.setdefault(name, []).append(number)
-        self._graph = AliasGraph[Node]()
         self._sets_outer = bool(self.set_inside())
+        drawing = any(each.effect.draws for each in self.code.settled.values())
+        self._holds_effects = self._sets_outer or drawing
         cells = def_uses.values()
         self._listeners = listeners.found(cells, self.code, self._results)
         self._ends = listeners.changed_when_freed(cells, self.code, self._results)
         self._remembering = remembering.called(cells, self.code, self.definers)
+        self._reported: dict[Node, int] = {}
+        self._given: set[int] = set()
+        self._fixed: frozenset[Node] = frozenset()
+        self._connect(apart)
+
+    def _connect(self, apart: frozenset[tuple[Node, Node]]) -> None:
+        """Tie the objects and mark the cells that change them, except over pairs ``apart``."""
+        self._apart = apart
+        self.tied_pairs: set[tuple[Node, Node]] = set()
+        """Each object with those that it may be, may be a part of, or holds."""
+        self._graph = AliasGraph[Node]()
         self.effects: dict[int, Effect] = {}
-        for number, each in def_uses.items():
+        for number, each in self.def_uses.items():
             self._tie(number, each)
             self.effects[number] = self._effect(each)
             for target, held in self.effects[number].keeps.items():
                 kept_by = self._here(target, number)
                 self._add([*kept_by, *self._graph.wholes(kept_by)], held, number, False)
         self._changers: defaultdict[Node, list[int]] = defaultdict(list)
-        self._reported: dict[Node, int] = {}
-        self._given: set[int] = set()
-        self._fixed: frozenset[Node] = frozenset()
-        for number in def_uses:
+        for number in self.def_uses:
             self._mark(number)
         functions = [
             (name, number) for name in self.code.functions for number in self._numbers(name)
@@ -84,8 +91,9 @@ class CellChanges:
             fixed: Objects that are known never to change; None for those of this one.
             apart: Pairs of objects of which a change of one does not affect the other.
         """
-        tied = apart & self._pairs
-        other = CellChanges(self.def_uses, apart) if tied else copy.copy(self)
+        other = copy.copy(self)
+        if not apart.isdisjoint(self.tied_pairs):
+            other._connect(apart)
         other._reported, other._given = {}, set()
         other._fixed = self._fixed if fixed is None else fixed
         return other
@@ -120,6 +128,18 @@ class CellChanges:
                 found[number] = node[0]
             waiting += self._graph.held(node)
         return sorted(found.items())
+
+    def may_change(self, node: Node) -> bool:
+        """Return whether a cell may change an object, or one that it holds."""
+        waiting, seen = [node], {node}
+        while waiting:
+            each = waiting.pop()
+            if self._changers.get(each):
+                return True
+            more = [other for other in self._graph.held(each) if other not in seen]
+            seen.update(more)
+            waiting += more
+        return False
 
     def last_touched(self, name: str, apart: Collection[int]) -> int:
         """Return the last cell outside ``apart`` that may bind or change a name, or -1."""
@@ -216,6 +236,8 @@ class CellChanges:
         for root, method in self.code.implicit(cell):
             effect.add(self._calls.implicit(root, method))
         self._loaded(effect, cell)
+        effect.add(self._calls.loops(cell))
+        self._passed(effect, cell)
         for name in cell.uses:
             kinds = self.kinds.of_name(name)
             if not kinds.isdisjoint({"iterator", "loader"}):
@@ -239,6 +261,21 @@ class CellChanges:
             if "generator" in kinds and ".__call__" in self.code.functions:
                 effect.change([name], Change.SHALLOW)  # a nameless object may draw from it
 
+    def _passed(self, effect: Effect, cell: DefUse) -> None:
+        """Note the random numbers drawn by iterating loaders, those inside objects included.
+
+        A cell that uses a model counts as one that trains: it is reported and not included.
+        """
+        nodes = [(name, number) for name in effect.iterates for number in self._numbers(name)]
+        for name, _ in self._graph.needed(nodes):
+            effect.passes |= iteration.generators(self.kinds.of_name(name))
+        if not effect.passes:
+            return
+        inner = [one for name in cell.uses for one in self.code.functions.get(name, ())]
+        names = {*cell.uses, *[name for each in inner for name in each.uses]}
+        uses_model = any(self.kinds.is_model(name) for name in names)
+        (effect.draws_when_made if uses_model else effect.draws).update(effect.passes)
+
     def _loaded(self, effect: Effect, cell: DefUse) -> None:
         """Note that a loader reads elements of its data set and draws from its generator."""
         for loader in [each for each in cell.uses if "loader" in self.kinds.of_name(each)]:
@@ -250,14 +287,15 @@ class CellChanges:
 
     def _reached_functions(self, effect: Effect, values: Iterable[CellValue | None]) -> None:
         """Note that an object may call functions that it holds: callbacks, hooks, lists of them."""
-        if not self._sets_outer:
+        if not self._holds_effects:
             return
         for number, value in enumerate(values):
             held = self._results.held(value)
             for name in self._held_functions(held.names, is_called=number == 0):
-                for each in self.code.functions[name]:
+                for each in self._run_by(name):
                     settled = self.code.settled.get(id(each), CallSummary())
                     effect.change_outer(settled.effect.outer)
+                    effect.draws |= settled.effect.draws
 
     def _held_functions(self, names: Iterable[str], *, is_called: bool) -> set[str]:
         nodes = [(name, number) for name in names for number in self._numbers(name)]
@@ -265,8 +303,18 @@ class CellChanges:
         return {
             name
             for name, _ in found
-            if name in self.code.functions and name not in self.code.classes
+            if name in self.code.functions
+            and (name not in self.code.classes or (is_called and name not in names))
         }
+
+    def _run_by(self, name: str) -> list[FunctionSummary]:
+        """Return the functions that calling a name runs: of a class, those that make an object."""
+        if name not in self.code.classes:
+            return self.code.functions[name]
+        family = self.code.family(name)
+        return [
+            each for hook in ("__init__", "__new__") for each in self.code.methods(hook, family)
+        ]
 
     def _numbers(self, name: str) -> list[int]:
         return self.definers.get(name) or [_UNBOUND]
@@ -322,7 +370,7 @@ class CellChanges:
         def tied(node: Node, names: frozenset[str]) -> list[Node]:
             inner = [name for name in names if name not in outside]
             others = [other for name in inner for other in self._here(name, number)]
-            self._pairs.update((node, other) for other in others)
+            self.tied_pairs.update((node, other) for other in others)
             return [other for other in others if (node, other) not in self._apart]
 
         for node in nodes:

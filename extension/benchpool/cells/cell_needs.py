@@ -68,7 +68,7 @@ class _OneCell(Search):
     """Search that follows one cell and notes which cells each of its names brings along."""
 
     def __init__(self, like: Search, number: int) -> None:
-        super().__init__(like.reads, like.last, like.changes.fresh_copy())
+        super().__init__(like.reads, like.last, like.changes.fresh_copy(), like.def_uses)
         self.failed = like.failed
         self.found: dict[str, set[int]] = {}
         self._names: list[str] = []

@@ -121,6 +121,7 @@ class FunctionSummary:
         decorators: Dotted names of its decorators; ``is_property`` if it is a property.
         implicit: Methods that Python calls for it; None until they were searched.
         forgiven: Names of ``uses`` that it expects may be missing.
+        iterated: Values that its loops iterate over.
     """
 
     parameters: tuple[str, ...]
@@ -146,6 +147,7 @@ class FunctionSummary:
     is_property: bool = False
     implicit: frozenset[tuple[str, str]] | None = None
     forgiven: frozenset[str] = frozenset()
+    iterated: tuple[CellValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,9 @@ class DefUse:
     """Names that may be missing (``except NameError``), or that may mean something else in a
     string.
     """
+
+    iterated: list[CellValue] = field(default_factory=list)
+    """Values that its loops iterate over."""
 
     renames: dict[str, Chain] = field(default_factory=dict)
     """Names that stand for an attribute of a module (``rand = np.random.rand``)."""

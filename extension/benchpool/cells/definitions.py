@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from benchpool.cells import expressions
+from benchpool.cells import expressions, function_reader
 from benchpool.cells.alias_graph import Change
 from benchpool.cells.def_use import INSTANCES, Alias, Called, CellValue, ClassSummary
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _KEPT = frozenset(["cached_property", "lazy_property"])
 Decorated = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_OF_METACLASS = ("__init_subclass__", "__prepare__", "__new__", "__init__")
 _PROPERTIES = frozenset(["property", "cached_property", "lazy_property"])
 
 
@@ -42,13 +43,29 @@ def class_made(reader: ScopeReader, node: ast.ClassDef, inner: ScopeReader) -> N
     reader.made.defines_unknown = reader.made.defines_unknown or inner.made.defines_unknown
     reader.bind(node.name)
     made = CellValue(same=frozenset([node.name]))
+    _body_ran(reader, inner, made)
     for base in [*node.bases, *metaclasses]:
         chain = reader.values.chain(base)
         if len(chain) == 1:
-            for hook in ("__init_subclass__", *(["__new__"] if base in metaclasses else [])):
+            for hook in _OF_METACLASS if base in metaclasses else ("__init_subclass__",):
                 called = Called((chain[0], hook), reader.values.of(base), (made,), (), 0)
                 reader.made.calls.append(called)
     decorated(reader, node)
+
+
+def _body_ran(reader: ScopeReader, inner: ScopeReader, made: CellValue) -> None:
+    """Note what the statements in a class's body do, and that its descriptors learn their names."""
+    mine = inner.made.possible_definitions
+    reader.made.calls += [each for each in inner.made.calls if each.chain[0] not in mine]
+    reader.made.iterated += inner.made.iterated
+    for name, how in inner.made.changes.items():
+        if name not in mine:
+            reader.made.changes[name] = max(how, reader.made.changes.get(name, how))
+    for call in [call for alias in inner.made.aliases for call in alias.value.calls]:
+        if len(call.chain) == 1:
+            on = CellValue(same=frozenset(call.chain))
+            named = Called((call.chain[0], "__set_name__"), on, (made,), (), call.line)
+            reader.made.calls.append(named)
 
 
 def _held(inner: ScopeReader) -> frozenset[str]:
@@ -66,11 +83,13 @@ def _held(inner: ScopeReader) -> frozenset[str]:
 def added_to(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
     """Return the class to which a decorator adds a function as a method (``@add_to_class(A)``).
 
-    The function's first parameter is ``self``. The class is the decorator's argument, or the
-    annotation of that argument.
+    The function's first parameter is ``self``, or the decorator has a name such as ``patch``. The
+    class is the decorator's argument, or the annotation of that parameter.
     """
     first = next(iter(expressions.all_arguments(node.args)), None)
-    if first is None or first.arg not in INSTANCES:
+    words = [word for each in node.decorator_list for word in expressions.chain_of(each)]
+    patches = any(part in word for word in words for part in ("patch", "add_to", "add_method"))
+    if first is None or (first.arg not in INSTANCES and not patches):
         return None
     for each in node.decorator_list:
         if (
@@ -121,6 +140,21 @@ def defaults(reader: ScopeReader, node: ast.FunctionDef | ast.AsyncFunctionDef) 
         if held.same:
             kept = CellValue(inside=held.same)
             reader.made.aliases.append(Alias(node.name, kept, is_kept=True))
+
+
+def function_bound(reader: ScopeReader, target: ast.expr, value: ast.expr) -> None:
+    """Note a lambda that is bound to a name, or kept by an object."""
+    if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
+        reader.note(target.id, function_reader.summary(value))
+    elif isinstance(value, ast.Lambda) and reader.owner is None:
+        root = expressions.root_of(target)
+        if root is not None:
+            reader.made.aliases.append(Alias(root, reader.values.of(value), is_kept=True))
+
+
+def discards(node: ast.Assign) -> bool:
+    """Return whether an assignment throws its value away (``_ = boot()``)."""
+    return all(isinstance(each, ast.Name) and set(each.id) == {"_"} for each in node.targets)
 
 
 def renamed(reader: ScopeReader, target: ast.expr, value: ast.expr) -> None:

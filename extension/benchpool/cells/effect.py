@@ -17,9 +17,12 @@ class Effect:
         outer: Names of the notebook itself that its functions change, and how deep.
         keeps: Names, and what each keeps from now on.
         setting: A setting that affects all later code.
+        may_set: An unknown library function that may set something for later code.
         seeds: Random generators that are seeded, and with what.
         draws: Random generators that are drawn from.
         draws_when_made: Generators from which an object draws its initial values.
+        passes: Generators drawn from by iterating objects such as data loaders.
+        iterates: Names of objects that it iterates, or whose parts it iterates.
         asks_unknown: An unknown library function that is called; it may draw too.
         trains: It fits a model, which may take long.
         calls: Names of objects that are called, where the call may change them.
@@ -30,9 +33,12 @@ class Effect:
     outer: dict[str, Change] = field(default_factory=dict)
     keeps: dict[str, HeldNames] = field(default_factory=dict)
     setting: str | None = None
+    may_set: str | None = None
     seeds: dict[str, str] = field(default_factory=dict)
     draws: set[str] = field(default_factory=set)
     draws_when_made: set[str] = field(default_factory=set)
+    passes: set[str] = field(default_factory=set)
+    iterates: set[str] = field(default_factory=set)
     asks_unknown: str | None = None
     trains: bool = False
     calls: set[str] = field(default_factory=set)
@@ -76,6 +82,7 @@ class Effect:
             self.keep(name, held)
         self.calls |= more.calls
         self.calls_held |= more.calls_held
+        self.iterates |= more.iterates
         self.add_ambient(more)
 
     def add_ambient(self, more: Effect) -> None:
@@ -84,9 +91,11 @@ class Effect:
         self.trains = self.trains or more.trains
         self.asks_unknown = self.asks_unknown or more.asks_unknown
         self.setting = self.setting or more.setting
+        self.may_set = self.may_set or more.may_set
         self.seeds.update(more.seeds)
         self.draws |= more.draws
         self.draws_when_made |= more.draws_when_made
+        self.passes |= more.passes
 
 
 @dataclass(slots=True)
@@ -94,13 +103,14 @@ class CallSummary:
     """Effects of calling a function of the notebook, including all that it calls.
 
     ``effect.changes``, ``calls`` and ``calls_held`` name its parameters. ``fields`` names the
-    fields of its object, which it may call (``calls_fields``). ``returns`` names parameters,
-    ``self`` and names of the notebook.
+    fields of its object, which it may call (``calls_fields``) or iterate (``iterates_fields``).
+    ``returns`` names parameters, ``self`` and names of the notebook.
     """
 
     effect: Effect = field(default_factory=Effect)
     fields: dict[str, Change] = field(default_factory=dict)
     calls_fields: bool = False
+    iterates_fields: bool = False
     returns: HeldNames = field(default_factory=HeldNames)
 
     @property
@@ -115,6 +125,7 @@ class CallSummary:
         effect = self.effect
         hows = sum([*effect.changes.values(), *effect.outer.values(), *self.fields.values()])
         random = len(effect.seeds) + len(effect.draws) + len(effect.draws_when_made)
+        random += len(effect.passes)
         kept = sum(len(held.names) for held in effect.keeps.values())
         return (
             hows,
@@ -122,8 +133,10 @@ class CallSummary:
             kept,
             len(self.returns.names),
             effect.setting is not None,
+            effect.may_set is not None,
             effect.trains,
             effect.asks_unknown is not None,
             len(effect.calls) + len(effect.calls_held),
             self.calls_fields,
+            self.iterates_fields,
         )

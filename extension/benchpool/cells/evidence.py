@@ -7,13 +7,13 @@ that object then hold in the job.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchpool.cells import magics
 from benchpool.cells.cell_changes import Node
-from benchpool.cells.search import Search
+from benchpool.cells.search import Search, figures_noted
 from benchpool.kernel.answer import NameFacts
 
 MAX_HISTORY = 400
@@ -25,19 +25,35 @@ _ARRAYS = frozenset(["numpy.ndarray", "torch.Tensor"])
 
 
 class KernelHistory:
-    """Code that the kernel ran, read like a notebook; ``first`` is the number of the first text."""
+    """Code that the kernel ran, read like a notebook; ``first`` is the number of the first text.
+
+    ``def_uses`` are the names that each text uses and defines, by its position.
+    """
 
     def __init__(self, texts: Sequence[str], first: int = 1) -> None:
         left = max(0, len(texts) - MAX_HISTORY)
         self.texts = [each.strip() for each in texts[left:]]
         self.first = first + left
-        reads = {at: magics.read(text) for at, text in enumerate(self.texts)}
-        self.search = Search(reads, len(self.texts) - 1)
+        self._reads = {at: magics.read(text) for at, text in enumerate(self.texts)}
+        self.def_uses = figures_noted(self._reads)
+        self._binders = {
+            name: at for at, each in self.def_uses.items() for name in each.possible_definitions
+        }
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """The search in the history. It needs the changes of all texts, which takes time."""
+        return Search(self._reads, len(self.texts) - 1)
+
+    @property
+    def rebound(self) -> frozenset[str]:
+        """Names that functions of the history rebind (``global``)."""
+        found = [each for made in self.def_uses.values() for each in made.functions.values()]
+        return frozenset[str]().union(*(one.rebinds for each in found for one in each))
 
     def binder(self, name: str) -> int | None:
         """Return the position of the text that bound a name last."""
-        found = self.search.definers.get(name)
-        return found[-1] if found else None
+        return self._binders.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +84,32 @@ def decide(
         history: What the kernel ran.
         names: What the kernel's names hold.
     """
-    rebound = search.changes.code.rebound | history.search.changes.code.rebound
-    of_use = {
-        name: facts
-        for name, facts in names.items()
-        if name not in rebound and (_is_number(facts) or _is_array(facts))
+    proving = {
+        name: facts for name, facts in names.items() if _is_number(facts) or _is_array(facts)
     }
-    found = {name: node for name in of_use if (node := _made_alike(name, search, texts, history))}
-    numbers = frozenset(found[name] for name in found if _is_number(of_use[name]))
-    arrays = [name for name in found if _is_array(of_use[name])]
-    apart = frozenset(
-        (found[one], found[other])
-        for one, other in itertools.permutations(arrays, 2)
-        if other not in of_use[one].shares
-    )
-    return Evidence(numbers, apart)
+    if not proving:
+        return Evidence()
+    rebound = search.changes.code.rebound | history.rebound
+    makers = _Makers(search, texts, history)
+    of_use = {name: facts for name, facts in proving.items() if name not in rebound}
+    numbers = [name for name, facts in of_use.items() if _is_number(facts)]
+    may_change = search.changes.may_change
+    fixed = {node for name in numbers if (node := makers.made_alike(name, may_change))}
+    pairs = {
+        (one, other)
+        for one, other in search.changes.tied_pairs
+        if _are_apart(one[0], other[0], of_use)
+    }
+    tied = {node for pair in pairs for node in pair}
+    arrays = {makers.made_alike(name, tied.__contains__) for name in {name for name, _ in tied}}
+    apart = {pair for pair in pairs if arrays.issuperset(pair)}
+    return Evidence(frozenset(fixed), frozenset(apart))
+
+
+def _are_apart(one: str, other: str, names: Mapping[str, NameFacts]) -> bool:
+    """Return whether two names hold arrays that share no memory."""
+    both = one in names and other in names and _is_array(names[one]) and _is_array(names[other])
+    return one != other and both and other not in names[one].shares
 
 
 def _is_number(facts: NameFacts) -> bool:
@@ -93,42 +120,52 @@ def _is_array(facts: NameFacts) -> bool:
     return facts.is_walked and facts.type in _ARRAYS
 
 
-def _made_alike(
-    name: str, search: Search, texts: Sequence[str], history: KernelHistory
-) -> Node | None:
-    """Return the notebook's object that the kernel's name holds, if that is certain."""
-    binder = history.binder(name)
-    if binder is None:
-        return None
-    for number in search.definers.get(name, ()):
-        if _is_made_alike(name, search, texts, number, history, binder):
-            return (name, number)
-    return None
+class _Makers:
+    """Cells that make each object, in the notebook and in the kernel's history."""
+
+    def __init__(self, search: Search, texts: Sequence[str], history: KernelHistory) -> None:
+        self._search = search
+        self._texts = [each.strip() for each in texts]
+        self._history = history
+        self._known = frozenset(history.texts)
+        self._here: dict[int, list[str] | None] = {}
+        self._there: dict[int, list[str] | None] = {}
+
+    def made_alike(self, name: str, is_of_use: Callable[[Node], bool]) -> Node | None:
+        """Return the notebook's object that the kernel's name holds, if that is certain.
+
+        None if the answer is of no use.
+        """
+        binder = self._history.binder(name)
+        if binder is None or name not in self._history.def_uses[binder].defines:
+            return None
+        numbers = [
+            number
+            for number in self._search.definers.get(name, ())
+            if self._texts[number] == self._history.texts[binder]
+            and name in self._search.def_uses[number].defines
+        ]
+        if not any(is_of_use((name, number)) for number in numbers):
+            return None
+        alike = (number for number in numbers if self._is_made_alike(number, binder))
+        found = next(alike, None)
+        return None if found is None else (name, found)
+
+    def _is_made_alike(self, number: int, binder: int) -> bool:
+        if number not in self._here:
+            self._here[number] = _texts_before(self._search, self._texts, number)
+        made_here = self._here[number]
+        if made_here is None or not self._known.issuperset(made_here):
+            return False
+        if binder not in self._there:
+            history = self._history
+            self._there[binder] = _texts_before(history.search, history.texts, binder)
+        return made_here == self._there[binder]
 
 
-def _is_made_alike(
-    name: str,
-    search: Search,
-    texts: Sequence[str],
-    number: int,
-    history: KernelHistory,
-    binder: int,
-) -> bool:
-    here, there = search.def_uses.get(number), history.search.def_uses[binder]
-    if here is None or name not in here.defines or name not in there.defines:
-        return False
-    if texts[number].strip() != history.texts[binder]:
-        return False
-    made_here, made_there = made_by(search, number), made_by(history.search, binder)
-    if made_here is None or made_there is None:
-        return False
-    before = [texts[each].strip() for each in made_here]
-    return before == [history.texts[each] for each in made_there]
-
-
-def made_by(search: Search, number: int) -> list[int] | None:
-    """Return the cells that one needs, itself last; None if some name has no maker."""
-    alone = Search(search.reads, number, search.changes.fresh_copy())
+def _texts_before(search: Search, texts: Sequence[str], number: int) -> list[str] | None:
+    """Return the texts that one cell needs, its own last; None if some name has no maker."""
+    alone = Search(search.reads, number, search.changes.fresh_copy(), search.def_uses)
     alone.include(number, "")
     alone.follow(())
-    return None if alone.missing else sorted(alone.why)
+    return None if alone.missing else [texts[each] for each in sorted(alone.why)]

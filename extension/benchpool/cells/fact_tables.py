@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import importlib.resources
 import re
 import tomllib
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
+@functools.cache
 def tables() -> dict[str, Any]:
     """Return the content of ``facts.toml``."""
     text = importlib.resources.files("benchpool.cells").joinpath("facts.toml").read_text("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,6 +55,7 @@ _KINDS = PathPatterns(
     (pattern, kind) for kind, text in _TABLES["kinds"].items() for pattern in text.split()
 )
 _SEEDS, _DRAWS = PathPatterns(_TABLES["seeds"].items()), PathPatterns(_TABLES["draws"].items())
+_ITERATED = PathPatterns(_TABLES["draws_when_iterated"].items())
 _MADE = PathPatterns(_TABLES["draws_when_made"].items())
 _OUT = {
     name: _TABLES["out"][rule]
@@ -66,16 +66,6 @@ _METHOD_OUT = {
     name: int(where) for where, names in _TABLES["out"]["methods"].items() for name in names.split()
 }
 _ONLY_SHARING = words(_TABLES["shares"]["copying_unless"])
-_SETTINGS = _TABLES["settings"]
-_PUTS_BACK: dict[str, str] = _TABLES["puts_back"]
-PICTURES = words(_SETTINGS["pictures"])
-"""Modules whose settings define the look of figures."""
-_SETTING_NAMES = words(_SETTINGS["names"])
-_SETTING_BEGINNINGS = tuple(_SETTINGS["beginnings"].split())
-_SETTING_PLACES, _SETTING_METHODS = words(_SETTINGS["places"]), words(_SETTINGS["methods"])
-_SETTING_PATHS = PathPatterns((each, True) for each in _SETTINGS["paths"].split())
-_SETTING_WORDS = words(_SETTINGS["words"])
-_SETTING_IMPORTS = _SETTINGS["imports"].split()
 _AXES_READING = _TABLES["methods"]["axes_reading"].split()
 _METHODS: dict[str, MethodRule] = {
     name: rule
@@ -91,9 +81,6 @@ _WRITES, _READS = (
     for how in ("write", "read")
 )
 _MOVES = PathPatterns((each, True) for each in _TABLES["files"]["moves"].split())
-_OUTPUTS = PathPatterns((each, True) for each in _TABLES["unused_results"]["telling"].split())
-_COMPUTING = words(_TABLES["unused_results"]["computing"])
-_CHANGE_WORDS = words(_TABLES["unused_results"]["changing"])
 _FOLDERS, _LISTS = (words(_TABLES["files"][how]) for how in ("folder", "list"))
 FORMULAS = words(_TABLES["functions_of_formulas"]["names"])
 """Functions and methods, by their last word, whose first argument may be a formula."""
@@ -106,7 +93,9 @@ _LINKS, _ENDS, _REMEMBERS = (
 )
 _LOGGERS, _LOGS = (words(_TABLES["listening"][how]) for how in ("loggers", "tells"))
 _ASKS_CACHE = words(_TABLES["listening"]["asks_cache"])
-_LATE, _SEEDED, _FINDING = (words(_TABLES["methods"][key]) for key in ("late", "seeded", "finding"))
+_LATE, _SEEDED, _FINDING, _THROUGH, _KEPT_PARTS = (
+    words(_TABLES["methods"][key]) for key in ("late", "seeded", "finding", "through", "kept_parts")
+)
 _METHOD_CHANGES: dict[str, list[int | str]] = _TABLES["method_changes"]
 _DRAWING_IN_PLACE = words(_TABLES["methods"]["drawing_in_place"])
 _DRAWING = words(_TABLES["methods"]["drawing"])
@@ -162,29 +151,15 @@ def function(path: str) -> FunctionFact:
     )
 
 
-def is_setting(chain: tuple[str, ...]) -> bool:
-    """Return whether calling ``a.b.c`` of a module changes how all later code behaves.
-
-    >>> is_setting(("np", "seterr")), is_setting(("sys", "path", "append"))
-    (True, True)
-    >>> is_setting(("np", "mean"))
-    False
-    """
-    name = chain[-1]
-    if _SETTING_PATHS.find(".".join(chain)) or name in _SETTING_NAMES:
-        return True
-    if name.startswith(_SETTING_BEGINNINGS):
-        return True
-    return len(chain) > 2 and chain[-2] in _SETTING_PLACES and name in _SETTING_METHODS
+@functools.lru_cache(maxsize=4096)
+def draws_when_iterated(path: str) -> frozenset[str]:
+    """Return the random generators from which each pass over a call's result draws."""
+    return words(_ITERATED.find(path) or "")
 
 
-def puts_back(chain: tuple[str, ...]) -> str | None:
-    """Return the library whose settings a context manager restores at its end, or None.
-
-    >>> puts_back(("np", "errstate")), puts_back(("open",)), puts_back(())
-    ('numpy', None, None)
-    """
-    return _PUTS_BACK.get(chain[-1]) if chain else None
+def passes_on(path: str) -> bool:
+    """Return whether a function's result iterates its arguments later (``tqdm``)."""
+    return path.partition(".")[0] in {"tqdm", "itertools"}
 
 
 def is_known(path: str) -> bool:
@@ -224,38 +199,9 @@ def builds(name: str) -> bool:
     return name in _BUILDING
 
 
-def sounds_like_setting(name: str) -> bool:
-    """Return whether the name of an unknown function contains a word for a setting."""
-    return not _SETTING_WORDS.isdisjoint(re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()))
-
-
-def only_outputs(name: str) -> bool:
-    """Return whether a function or method of this name shows, writes or waits, and changes nothing.
-
-    >>> only_outputs("print"), only_outputs("plot_history"), only_outputs("pack_into")
-    (True, True, False)
-    """
-    return _OUTPUTS.find(name) is not None
-
-
-def sounds_like_change(name: str) -> bool:
-    """Return whether a name contains a word for a change (``pack_into``, ``add_path``)."""
-    return not _CHANGE_WORDS.isdisjoint(re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower()))
-
-
-def only_computes(path: str) -> bool:
-    """Return whether a function's module only computes, so that its functions set nothing."""
-    return path.partition(".")[0] in _COMPUTING
-
-
 def is_of_files(path: str) -> bool:
     """Return whether a function moves, copies or removes files (``shutil.rmtree``)."""
     return _MOVES.find(path) is not None
-
-
-def import_sets(name: str) -> bool:
-    """Return whether importing a name changes something (``enable_halving_search_cv``)."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _SETTING_IMPORTS)
 
 
 def method(name: str) -> MethodRule:
@@ -359,6 +305,16 @@ def may_find(name: str) -> bool:
     This does not apply to receivers that are text or tables.
     """
     return name in _FINDING
+
+
+def changes_through(name: str) -> bool:
+    """Return whether a method changes what its receiver keeps for reading only."""
+    return name in _THROUGH
+
+
+def are_kept_parts(attributes: frozenset[str]) -> bool:
+    """Return whether one of the attributes is an object that its owner only reads."""
+    return not _KEPT_PARTS.isdisjoint(attributes)
 
 
 def is_seeded(name: str) -> bool:

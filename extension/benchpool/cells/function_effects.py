@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchpool.cells import facts
+from typing import Any
+
+from benchpool.cells import setting_facts
 from benchpool.cells.alias_graph import AliasGraph, Change, HeldNames
 from benchpool.cells.call_effects import CallEffects
 from benchpool.cells.def_use import INSTANCES, LOGGERS, FunctionSummary
@@ -22,15 +24,58 @@ def settle(code: OwnCode, notebook: Kinds) -> None:
         notebook: The kinds of the notebook's own names.
     """
     every = {id(each): (each, name) for name, found in code.functions.items() for each in found}
+    code.settled = summaries = _Summaries()
     for _ in range(_TURNS):
         grew = False
         for number, (function, name) in every.items():
+            if summaries.is_current(number):
+                continue
             before = code.settled.get(number, CallSummary()).size()
+            summaries.begin(number)
             settled = _settled(code, function, name, notebook)
             grew = grew or settled.size() != before
-            code.settled[number] = settled
+            summaries.end(number, settled)
         if not grew:
-            return
+            break
+    code.settled = dict(summaries)
+
+
+class _Summaries(dict[int, CallSummary]):
+    """Summaries by function, with a record of which others each was computed from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._version = 0
+        self._changed: dict[int, int] = {}
+        """Version in which a summary last changed."""
+        self._read: dict[int, tuple[int, set[int]]] = {}
+        """Version in which a summary was computed, and the summaries that were read."""
+        self._reading: set[int] = set()
+
+    def get(self, number: int, default: Any = None, /) -> Any:
+        """Return a summary, and record that it was read."""
+        self._reading.add(number)
+        return super().get(number, default)
+
+    def begin(self, number: int) -> None:
+        """Record the summaries that are read from now on for one function."""
+        self._reading = set()
+        self._read[number] = (self._version, self._reading)
+
+    def end(self, number: int, summary: CallSummary) -> None:
+        """Set the summary of the function that began."""
+        self._reading = set()
+        if number not in self or self[number] != summary:
+            self._version += 1
+            self._changed[number] = self._version
+        self[number] = summary
+
+    def is_current(self, number: int) -> bool:
+        """Return whether nothing has changed that a summary was computed from."""
+        if number not in self._read:
+            return False
+        version, read = self._read[number]
+        return all(self._changed.get(each, 0) <= version for each in read)
 
 
 def _settled(code: OwnCode, function: FunctionSummary, name: str, notebook: Kinds) -> CallSummary:
@@ -47,6 +92,7 @@ def _settled(code: OwnCode, function: FunctionSummary, name: str, notebook: Kind
         effect.change([each for each, depth in function.changes.items() if depth == how], how)
     for call in function.calls:
         effect.add(calls.of(call))
+    effect.add(calls.loops(function))
     for root, method in code.implicit(function):
         effect.add(calls.implicit(root, method))
     for target, held in effect.keeps.items():
@@ -61,7 +107,7 @@ def _set_on_module(code: OwnCode, function: FunctionSummary) -> str | None:
     """
     mine = {*function.parameters, function.rest, *function.own}
     for name in function.changes.keys() & code.imports.keys() - mine:
-        if not function.calls or code.imports[name].partition(".")[0] not in facts.PICTURES:
+        if not function.calls or code.imports[name].partition(".")[0] not in setting_facts.PICTURES:
             return f"{name}…"
     return None
 
@@ -101,6 +147,9 @@ def _expressed_outside(
     settled.effect.calls_held = holders & parameters
     settled.calls_fields = any(each.startswith(("self.", "cls.")) for each in called) or any(
         each.partition(".")[0] in INSTANCES for each in holders
+    )
+    settled.iterates_fields = any(
+        each.partition(".")[0] in INSTANCES for each in graph.taken_from(effect.iterates)
     )
     for changed, how in graph.reached(effect.changes).items():
         root, _, field = changed.partition(".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from benchpool.cells import expressions, facts, scope_reader
+from benchpool.cells import expressions, facts, receivers, scope_reader, setting_facts
 from benchpool.cells.alias_graph import Change
 from benchpool.cells.def_use import INSTANCES, Alias, CellValue, DefUse, FunctionSummary
 
@@ -13,6 +13,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 def summary(node: Function, is_method: bool = False) -> FunctionSummary:
     """Return what calling a function needs, changes and returns."""
+    if is_method:
+        node = receivers.renamed(node)
     parameters = expressions.all_arguments(node.args)
     names = [each.arg for each in parameters]
     instance = names[0] if is_method and names and names[0] in INSTANCES else None
@@ -66,6 +68,7 @@ def summary(node: Function, is_method: bool = False) -> FunctionSummary:
         instance,
         _defaults(node.args),
         forgiven=frozenset(needs.keys() - sure),
+        iterated=(*made.iterated, *[value for each in inner for value in each.iterated]),
     )
 
 
@@ -75,7 +78,7 @@ def _set_on_import(made: DefUse) -> str | None:
         (
             f"{name}…"
             for name in made.changes
-            if made.imports.get(name, "").partition(".")[0] not in {"", *facts.PICTURES}
+            if made.imports.get(name, "").partition(".")[0] not in {"", *setting_facts.PICTURES}
         ),
         None,
     )
@@ -135,6 +138,6 @@ def _keeps_state(inner: list[FunctionSummary], bound: set[str]) -> bool:
 
 
 def _growing(args: ast.arguments) -> frozenset[str]:
-    display = ast.List | ast.Dict | ast.Set
+    display = ast.List | ast.Dict | ast.Set | ast.Call
     pairs = _with_defaults(args)
     return frozenset(each.arg for each, default in pairs if isinstance(default, display))

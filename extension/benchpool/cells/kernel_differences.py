@@ -45,6 +45,8 @@ class _Past:
         self.deleted = deleted
         code = [each for each in enumerate(cells) if each[1].cell_type == "code"]
         self.by_text = {cell.source.strip(): number for number, cell in code}
+        self.strange = {at for at, text in enumerate(history.texts) if text not in self.by_text}
+        """Texts that are in no cell now."""
         self.by_run = {run: number for number, cell in code for run in cell.runs}
         self.by_count = {cell.execution_count: number for number, cell in code}
 
@@ -63,9 +65,11 @@ class _Past:
 
     def changed(self, name: str, reported: set[int]) -> Iterator[Problem]:
         """Yield the texts that changed a name in the kernel but are in no cell now."""
+        if not self.strange:
+            return
         changes = self.history.search.changes.fresh_copy()
         for at, _ in changes.changing(name, len(self.history.texts)):
-            if self.history.texts[at] not in self.by_text and at not in reported:
+            if at in self.strange and at not in reported:
                 reported.add(at)
                 text = (
                     f"`{name}` here may have been changed by {self.maker(at)}, which the job does "

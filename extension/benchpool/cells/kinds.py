@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchpool.cells import facts
+from benchpool.cells import facts, iteration, known
 from benchpool.cells.def_use import Alias, Called, CellValue, DefUse, FunctionSummary
 from benchpool.cells.own_code import OwnCode
 
@@ -80,6 +80,14 @@ class Kinds:
         whole = all(each.holds_fixed for each in values) and name not in self._code.filling.fed
         return whole and self._is_filled_with_fixed(name)
 
+    def is_model(self, name: str) -> bool:
+        """Return whether a name may stand for a model, or for an object that keeps one."""
+        kinds = itself_or_kept(self.of_name(name))
+        own = [each.removeprefix("own:") for each in kinds if each.startswith("own:")]
+        return not kinds.isdisjoint({"module", "layer", "optimizer"}) or any(
+            self._code.methods("forward", self._code.family(each)) for each in own
+        )
+
     def has_settings(self, name: str) -> bool:
         """Return whether a name stands for objects that hold only numbers and strings."""
         own = {each.removeprefix("own:") for each in self.of_name(name)}
@@ -126,7 +134,8 @@ class Kinds:
         kinds = frozenset[Kind]().union(*results, *map(self.of_name, value.inside))
         own = frozenset(f"{_KEEPS}{each}" for each in kinds if each.startswith("own:"))
         trained = frozenset([f"{_KEEPS}module"] if "module" in kinds else [])
-        return own | trained | frozenset(each for each in kinds if each.startswith(_KEEPS))
+        drawn = frozenset(f"{_KEEPS}{each}" for each in iteration.passed_on([kinds]))
+        return own | trained | drawn | frozenset(each for each in kinds if each.startswith(_KEEPS))
 
     def _objects_kept(self, value: CellValue) -> frozenset[Kind]:
         """Return the kinds of a container that keeps a value, for the notebook's own classes."""
@@ -166,16 +175,37 @@ class Kinds:
     def of_result(self, call: Called) -> frozenset[Kind]:
         """Return the kinds that a call may return; empty if unknown."""
         path = self._code.path(call)
-        if path is not None:
-            return self._of_library(call, path)
+        found = self._of_library(call, path) if path is not None else self._of_own(call)
+        if not self._code.draws_by_iteration:
+            return found
+        drawn = self._drawn(call, path)
+        return found | drawn | ({"?"} if drawn and not found else frozenset())
+
+    def _drawn(self, call: Called, path: str | None) -> frozenset[Kind]:
+        """Return the kinds of a result that draws when it, or a part of it, is iterated."""
+        name = call.chain[-1]
+        made = iteration.of_call(call, path)
+        if path is None and not made:
+            made = self._code.loading.get(name if len(call.chain) == 1 else f".{name}", made)
+            made = made | frozenset(f"{_KEEPS}{each}" for each in made)
+        passes = facts.passes_on(path) if path is not None else name in known.PASSING
+        if passes or (path is None and facts.method(name) == "unknown" and len(call.chain) > 1):
+            made |= iteration.passed_on(map(self.of, call.given))
+        if self._code.has_layers and call.receiver is not None:
+            made |= iteration.of_dataset(call, self.of(call.receiver))
+        return made
+
+    def _of_own(self, call: Called) -> frozenset[Kind]:
+        """Return the kinds of the result of a builtin, a method or a function of the notebook."""
         if len(call.chain) == 1:
             return self._of_plain(call)
         receiver, name = self.of_receiver(call), call.chain[-1]
         if name == "()":
             makers = self._code.functions.get(call.chain[0], [])
             return frozenset(["bound"] if any(each.keeps_state for each in makers) else [])
-        if self._code.called(call, receiver):
-            return frozenset()
+        if methods := self._code.called(call, receiver):
+            is_bound = any(each.keeps_state and each.gives_function for each in methods)
+            return frozenset(["bound"] if is_bound else [])
         rule = facts.method(name)
         if "axes" in receiver:
             return frozenset(["axes"])
@@ -204,6 +234,8 @@ class Kinds:
         found = {kind} if kind else set()
         if not fact.is_known and fact.result == "keeps":
             found.add("object")
+        elif not fact.is_known and not self._code.is_standard(path):
+            found |= {"foreign", "?"}
         if kind == "drops":
             found.add("module")
         if kind == "module":
@@ -291,10 +323,12 @@ _PASSED_ON = {
     "module": "module",
     "layer": "layer",
     "pure": "data",
+    "foreign": "foreign part",
 }
 
 
 def _of_part(whole: frozenset[Kind]) -> frozenset[Kind]:
     kept = {each.removeprefix(_KEEPS) for each in whole if each.startswith(_KEEPS)}
     rest = {each for each in whole if not each.startswith(_KEEPS)}
-    return frozenset({*kept, *(_PASSED_ON.get(each, "?") for each in rest or ({"?"} - kept))})
+    found = {*kept, *(_PASSED_ON.get(each, "?") for each in rest or ({"?"} - kept))}
+    return frozenset(found | ({"?"} if "foreign part" in found else set()))

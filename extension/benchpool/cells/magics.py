@@ -51,7 +51,7 @@ _WRITES = re.compile(r"\bwritefile\b|%%file\b|[\"\']file[\"\']")
 _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def read(source: str) -> ParsedCell:
     """Parse the text of a code cell."""
     return _read(source)

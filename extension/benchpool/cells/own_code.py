@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 
-from benchpool.cells import facts, filling, known, protocols
+from benchpool.cells import facts, filling, iteration, known, protocols
 from benchpool.cells.def_use import Called, CellValue, Chain, ClassSummary, DefUse, FunctionSummary
 from benchpool.cells.effect import CallSummary
 
@@ -61,6 +61,7 @@ class OwnCode:
             )
         )
         self.special = frozenset(special).union(self.observing) - _EXPLICIT
+        self.accessors = self._accessors(def_uses)
         self.asks_subclasses = any(
             call.chain[-1] == "__subclasses__" for each in def_uses for call in each.calls
         )
@@ -79,6 +80,19 @@ class OwnCode:
         self.imported_for_itself = self._imported_for_itself(def_uses)
         modules = {path.partition(".")[0] for path in self.imports.values()}
         self.has_layers = not modules.isdisjoint({"keras", "tensorflow", "tf_keras"})
+        self.draws_by_iteration = iteration.any_draws(self, scopes)
+        self.loading = iteration.makers(self) if self.draws_by_iteration else {}
+
+    def _accessors(self, def_uses: Collection[DefUse]) -> frozenset[str]:
+        """Return the classes that a decorator registers as an attribute of a library's objects."""
+        made = [
+            value.same
+            for each in def_uses
+            for call in each.calls
+            if any(word.startswith("register_") for word in call.chain)
+            for value in call.arguments[:1]
+        ]
+        return frozenset[str]().union(*made) & self.classes.keys()
 
     def _imported_for_itself(self, def_uses: Collection[DefUse]) -> frozenset[str]:
         """Return unused imports of unknown libraries: they are imported for their side effect."""
@@ -133,8 +147,10 @@ class OwnCode:
         for each in def_uses:
             for name, chain in each.renames.items():
                 path = ".".join([self.imports.get(chain[0], ""), *chain[1:]])
+                if not facts.is_known(path):
+                    continue
                 makers = [one for one in def_uses if name in one.possible_definitions]
-                if facts.is_known(path) and makers == [each]:
+                if makers == [each]:
                     self.imports[name] = path
 
     def implicit(self, of: DefUse | FunctionSummary) -> list[protocols.Use]:
@@ -227,11 +243,14 @@ class OwnCode:
                 *self.methods(name, None),
                 *self._of_metaclass(call.chain[0], "__new__", "__init__"),
             ]
+        if name == "__init__" and call.chain[0] in self.classes:
+            return self.methods(name, self.family(call.chain[0]))
         if call.chain[:2] == ("super", "()"):
             return self.methods(name, self.bases)
         if not kinds or "?" in kinds:
             return self.methods(name, None)
-        return [each for kind in kinds for each in self._of_object(kind, name)]
+        found = [each for kind in kinds for each in self._of_object(kind, name)]
+        return found or self.methods(name, self.accessors)
 
     def called_as_object(self, kinds: frozenset[str]) -> list[FunctionSummary]:
         """Return the functions that calling an object may run, by its kinds."""

@@ -31,6 +31,7 @@ _ITERATING = (
     *("list", "tuple", "set", "frozenset", "dict", "sum", "min", "max", "any", "all", "sorted"),
     *("zip", "enumerate", "map", "filter", "next", "iter", "reversed"),
 )
+_LOOKED_UP = ("__hash__", "__eq__")
 _COMPARED = ("__lt__", "__gt__", "__eq__")
 _FUNCTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_ITERATING, _ITERATED),
@@ -47,6 +48,7 @@ _KINDS = frozenset(
         *(ast.BinOp, ast.AugAssign, ast.UnaryOp, ast.Compare, ast.For, ast.AsyncFor, ast.Starred),
         *(ast.comprehension, ast.If, ast.While, ast.IfExp, ast.Assert, ast.BoolOp, ast.Delete),
         *(ast.Assign, ast.FormattedValue, ast.Subscript, ast.Attribute, ast.Call),
+        *(ast.Dict, ast.Set),
     ]
 )
 _LEAVES = frozenset([ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, ast.Import, ast.alias])
@@ -128,8 +130,12 @@ def _called(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     elif isinstance(node, ast.FormattedValue):
         yield node.value, _SHOWN
     elif isinstance(node, ast.Subscript):
-        by_item = {ast.Load: "__getitem__", ast.Store: "__setitem__", ast.Del: "__delitem__"}
-        yield node.value, [by_item[type(node.ctx)]]
+        by_item = {ast.Store: ["__setitem__"], ast.Del: ["__delitem__"]}
+        yield node.value, by_item.get(type(node.ctx), ["__getitem__", "__missing__"])
+        yield node.slice, _LOOKED_UP
+    elif isinstance(node, ast.Dict | ast.Set):
+        keys = node.keys if isinstance(node, ast.Dict) else node.elts
+        yield from ((each, _LOOKED_UP) for each in keys if each is not None)
     elif isinstance(node, ast.Attribute):
         hook = {ast.Load: "__getattr__", ast.Store: "__setattr__", ast.Del: "__delattr__"}
         yield node.value, [hook[type(node.ctx)], node.attr]

@@ -25,6 +25,7 @@ class CallResults:
         self.kinds = kinds
         self._known: dict[int, HeldNames] = {}
         self._changeable: dict[tuple[HeldNames, bool], HeldNames] = {}
+        self._fields: dict[str, frozenset[str]] = {}
 
     def named(self, value: CellValue) -> HeldNames:
         """Return the names in a value, including numbers and strings: a string may name a file."""
@@ -180,6 +181,12 @@ class CallResults:
         return HeldNames(inside=found.inside - data.names, quiet=found.names) if foreign else found
 
     def _changed_fields(self, name: str) -> frozenset[str]:
+        found = self._fields.get(name)
+        if found is None:
+            found = self._fields[name] = self._find_changed_fields(name)
+        return found
+
+    def _find_changed_fields(self, name: str) -> frozenset[str]:
         family = self.code.family(name)
         return frozenset(
             field

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from benchpool.cells import definitions, expressions, facts, function_reader, special_calls
+from benchpool.cells import definitions, expressions, function_reader, setting_facts, special_calls
 from benchpool.cells.alias_graph import Change
 from benchpool.cells.def_use import Alias, Called, CellValue, DefUse, FunctionSummary
 from benchpool.cells.values import Values, element, lambda_name
@@ -66,6 +66,7 @@ class ScopeReader(ast.NodeVisitor):
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         # A loop is assumed to run at least once: else each `loss` after it would need older cells.
         self.visit(node.iter)
+        self.made.iterated.append(self.values.of(node.iter))
         self._alias(node.target, node.iter, is_element=True)
         self.visit(node.target)
         self.certain = self.block(node.body, self.certain)
@@ -143,11 +144,13 @@ class ScopeReader(ast.NodeVisitor):
         self.made.may_define.add(name)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.value, ast.Call):
+            self.values.called(node.value, alone=definitions.discards(node))
         self.visit(node.value)
         for target in node.targets:
             self._alias(target, node.value)
             definitions.renamed(self, target, node.value)
-            self._note_function(target, node.value)
+            definitions.function_bound(self, target, node.value)
             self.visit(target)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -183,7 +186,7 @@ class ScopeReader(ast.NodeVisitor):
         for item in node.items:
             if isinstance(item.context_expr, ast.Call):
                 entered = self.values.called(item.context_expr, for_a_while=True)
-                library = facts.puts_back(entered.chain)
+                library = setting_facts.puts_back(entered.chain)
                 self.values.put_back += (library,) if library else ()
             self.visit(item.context_expr)
             self._entered(item.context_expr)
@@ -213,7 +216,7 @@ class ScopeReader(ast.NodeVisitor):
                 self.made.defines_unknown = f"from {module} import *"
                 self.made.star = module
                 continue
-            if facts.import_sets(each.name):
+            if setting_facts.import_sets(each.name):
                 self.made.ambient.setdefault(each.name, node.lineno)
             name = each.asname or each.name
             self.made.imports[name] = f"{module}.{each.name}"
@@ -269,6 +272,11 @@ class ScopeReader(ast.NodeVisitor):
             self.made.calls.append(called)
             special_calls.note(self, node, called)
 
+    def visit_Starred(self, node: ast.Starred) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self.made.iterated.append(self.values.of(node.value))
+        self.visit(node.value)
+
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None:
             self.visit(node.value)
@@ -277,6 +285,8 @@ class ScopeReader(ast.NodeVisitor):
     def visit_Yield(self, node: ast.Yield | ast.YieldFrom) -> None:
         self.made.yields = True
         if node.value is not None:
+            if isinstance(node, ast.YieldFrom):
+                self.made.iterated.append(self.values.of(node.value))
             self.visit(node.value)
             self.made.returns.append(self.values.of(node.value))
 
@@ -293,10 +303,10 @@ class ScopeReader(ast.NodeVisitor):
         self.bind(node.name)
         owner = None if self.in_class else definitions.added_to(node)
         found = function_reader.summary(node, self.in_class or owner is not None)
-        self._note(node.name, found)
+        self.note(node.name, found)
         if owner is not None:
             found.owner = owner
-            self._note(f".{node.name}", found)
+            self.note(f".{node.name}", found)
         definitions.defaults(self, node)
         definitions.decorated(self, node)
 
@@ -312,7 +322,8 @@ class ScopeReader(ast.NodeVisitor):
             if name not in inner.parameters:
                 self._change(name, Change(how))
         self.made.calls.extend(inner.calls)
-        self._note(lambda_name(node), inner)
+        self.made.iterated.extend(inner.iterated)
+        self.note(lambda_name(node), inner)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for each in [*node.bases, *[word.value for word in node.keywords], *node.decorator_list]:
@@ -328,15 +339,7 @@ class ScopeReader(ast.NodeVisitor):
             if each.annotation is not None:
                 self.visit(each.annotation)
 
-    def _note_function(self, target: ast.expr, value: ast.expr) -> None:
-        if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
-            self._note(target.id, function_reader.summary(value))
-        elif isinstance(value, ast.Lambda) and self.owner is None:
-            root = expressions.root_of(target)
-            if root is not None:
-                self.made.aliases.append(Alias(root, self.values.of(value), is_kept=True))
-
-    def _note(self, name: str, found: FunctionSummary) -> None:
+    def note(self, name: str, found: FunctionSummary) -> None:
         self.made.functions.setdefault(name, []).append(found)
         self.made.defines_unknown = self.made.defines_unknown or found.defines_unknown
 
@@ -360,6 +363,7 @@ class ScopeReader(ast.NodeVisitor):
         for number, generator in enumerate(generators):
             if number:
                 self.visit(generator.iter)
+            self.made.iterated.append(self.values.of(generator.iter))
             self.values.enter(generator)
             for condition in generator.ifs:
                 self.visit(condition)
@@ -377,6 +381,7 @@ class ScopeReader(ast.NodeVisitor):
                 for each, one in zip(target.elts, given, strict=True):
                     self._alias(each, one, is_element=is_element)
                 return
+            self.made.iterated.append(self.values.of(value))
             for each in target.elts:
                 self._alias(each, value, is_element=True)
             return

@@ -18,11 +18,35 @@ TICKED = "ticked by you"
 
 def def_uses_of(reads: Mapping[int, ParsedCell]) -> dict[int, DefUse]:
     """Return the names that cells use and define, except cells that do not parse or that send."""
-    return {
-        number: _def_use(read.tree)
+    return {number: _def_use(tree) for number, tree in _trees(reads)}
+
+
+_Trees = tuple[tuple[int, ast.Module], ...]
+
+
+def _trees(reads: Mapping[int, ParsedCell]) -> _Trees:
+    return tuple(
+        (number, read.tree)
         for number, read in reads.items()
         if read.tree is not None and not read.sends
-    }
+    )
+
+
+def figures_noted(reads: Mapping[int, ParsedCell]) -> Mapping[int, DefUse]:
+    """Return the names that cells use and define, with matplotlib's current figure among them."""
+    return _noted(_trees(reads))
+
+
+# The dialog asks for the same cells several times: for offers, and after each tick.
+@functools.lru_cache(maxsize=4)
+def _noted(trees: _Trees) -> Mapping[int, DefUse]:
+    return current_figure.noted({number: _def_use(tree) for number, tree in trees})
+
+
+@functools.lru_cache(maxsize=4)
+def _changes_of(trees: _Trees, last: int) -> CellChanges:
+    """Return the changes of cells up to the last one. A search takes a ``fresh_copy``."""
+    return CellChanges({number: each for number, each in _noted(trees).items() if number <= last})
 
 
 class Search:
@@ -39,15 +63,19 @@ class Search:
     """
 
     def __init__(
-        self, reads: Mapping[int, ParsedCell], last: int, changes: CellChanges | None = None
+        self,
+        reads: Mapping[int, ParsedCell],
+        last: int,
+        changes: CellChanges | None = None,
+        def_uses: Mapping[int, DefUse] | None = None,
     ) -> None:
         self.reads = reads
         self.last = last
-        self.def_uses = current_figure.noted(def_uses_of(reads))
+        self.def_uses = figures_noted(reads) if def_uses is None else def_uses
         self.above = [number for number in self.def_uses if number <= last]
-        if changes is None:
-            changes = CellChanges({number: self.def_uses[number] for number in self.above})
-        self.changes = changes
+        self.changes = (
+            changes if changes is not None else _changes_of(_trees(reads), last).fresh_copy()
+        )
         self.definers = self.changes.definers
         self.set_inside = self.changes.code.rebound
         self.random = RandomState(self.changes)
@@ -70,7 +98,7 @@ class Search:
 
     def fresh_copy(self) -> Search:
         """Return a copy in the state before any search."""
-        other = Search(self.reads, self.last, self.changes.fresh_copy())
+        other = Search(self.reads, self.last, self.changes.fresh_copy(), self.def_uses)
         other.failed = self.failed
         return other
 
@@ -91,6 +119,8 @@ class Search:
                 continue
             if setting is not None:
                 self.include(number, _setting(setting))
+            elif (may_set := self.changes.effects[number].may_set) is not None:
+                self.include(number, f"calls `{may_set}`, which may set something for later cells")
             elif self.def_uses[number].defines_unknown is not None:
                 self.include(
                     number, f"may define anything: {self.def_uses[number].defines_unknown}"
@@ -232,7 +262,7 @@ class Search:
                     self._need(inner, at, defined, line, later=True, bound=bound, perhaps=perhaps)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=1024)
 def _def_use(tree: ast.Module) -> DefUse:
     # Trees come from the cache of ``magics.read``, so that an unchanged cell is read once.
     return scope_reader.def_use_of(tree)

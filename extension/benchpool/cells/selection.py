@@ -23,6 +23,7 @@ from benchpool.cells import (
     suspicions,
     unticked,
 )
+from benchpool.cells.garbage import collector_paused
 from benchpool.cells.notebook_cells import (
     CellChoice,
     CellSelection,
@@ -35,6 +36,7 @@ from benchpool.cells.search import TICKED, Search, def_uses_of
 _NOTHING = KnownBeside()
 
 
+@collector_paused()
 def choose(
     cells: Sequence[NotebookCell],
     given: frozenset[str] = frozenset(),
@@ -115,7 +117,10 @@ def _search_among(
         texts = [cell.source for cell in cells]
         known_now = evidence.decide(search, texts, history, seen.kernel.names)
         search = Search(
-            reads, search.last, search.changes.fresh_copy(known_now.fixed, known_now.apart)
+            reads,
+            search.last,
+            search.changes.fresh_copy(known_now.fixed, known_now.apart),
+            search.def_uses,
         )
     search.failed = {number for number in code if cells[number].failed} - {*by_hand}
     return search

@@ -7,7 +7,7 @@ notebook is assumed to set something for all later code.
 
 from __future__ import annotations
 
-from benchpool.cells import facts
+from benchpool.cells import facts, setting_facts
 from benchpool.cells.def_use import Called
 from benchpool.cells.effect import Effect
 
@@ -24,13 +24,13 @@ def does_more(call: Called, path: str | None, effect: Effect) -> bool:
         effect: The known changes.
     """
     word = call.chain[-1]
-    if not call.alone or word in _FOLLOWED or effect.is_seen or facts.only_outputs(word):
+    if not call.alone or word in _FOLLOWED or effect.is_seen or setting_facts.only_outputs(word):
         return False
     if "." in call.chain[0] or word.startswith("__"):
         return False
     library = (path or "").partition(".")[0]
-    if library in facts.PICTURES or library in call.put_back or call.for_a_while:
+    if library in setting_facts.PICTURES or library in call.put_back or call.for_a_while:
         return False
     if facts.file_use(word) is not None or facts.is_of_files(path or ""):
         return False  # reported where another cell reads the file
-    return not call.shown or facts.sounds_like_change(word)
+    return not call.shown or setting_facts.sounds_like_change(word)

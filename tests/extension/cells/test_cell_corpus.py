@@ -48,4 +48,6 @@ TOLD = {  # random draws, first weights, files on disk and state of the shell
     "research_objects: an event of the shell",
     "draws_and_aliases: draws by a projection",
     "draws_and_aliases: draws by a keras initialiser",
+    "loaders: a loader of a book's function",
+    "loaders: a pass with an untrained model",
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchpool.cells import facts
+from benchpool.cells import facts, setting_facts
+from benchpool_support.cells import chosen, included
 
 FUNCTIONS: dict[str, tuple[tuple[int | str, ...] | None, str]] = {
     "numpy.mean": ((), "new"),
@@ -21,6 +22,8 @@ FUNCTIONS: dict[str, tuple[tuple[int | str, ...] | None, str]] = {
     "torch.optim.Adam": ((), "keeps"),
     "torch.utils.data.DataLoader": ((), "quietly"),
     "sklearn.pipeline.make_pipeline": (("ax",), "keeps"),
+    "sklearn.model_selection.GridSearchCV": (("ax",), "quietly"),
+    "sklearn.ensemble.VotingClassifier": (("ax",), "quietly"),
     "sklearn.base.clone": (("ax",), "new"),
     "seaborn.lineplot": (("ax",), "new"),
     "heapq.heappush": ((0,), "new"),
@@ -85,14 +88,14 @@ def test_seeds_and_draws_name_generator() -> None:
     ],
 )
 def test_setting_is_recognised(chain: tuple[str, ...]) -> None:
-    assert facts.is_setting(chain)
+    assert setting_facts.is_setting(chain)
 
 
 @pytest.mark.parametrize(
     "path", ["polars.Config", "polars.Config.set_tbl_rows", "importlib.reload", "numpy.seterr"]
 )
 def test_global_call_counts_as_setting(path: str) -> None:
-    assert facts.is_setting(tuple(path.split(".")))
+    assert setting_facts.is_setting(tuple(path.split(".")))
 
 
 @pytest.mark.parametrize(
@@ -119,3 +122,16 @@ def test_function_draws_random_numbers(path: str, generator: str) -> None:
 )
 def test_special_function_kind_is_known(path: str, kind: str | None) -> None:
     assert facts.function(path).kind == kind
+
+
+def test_search_trains_copies_of_its_estimator() -> None:
+    given = "from sklearn.model_selection import GridSearchCV\nmodel, X = make(), load()"
+    search = "search = GridSearchCV(model, {})"
+    assert included(chosen(given, search, "search.fit(X)", "print(model)")) == [0, 3]
+
+
+@pytest.mark.parametrize("change", ["search.set_params(a=1)", "search.estimator.fit(X)"])
+def test_change_through_search_is_change_of_its_estimator(change: str) -> None:
+    given = "from sklearn.model_selection import GridSearchCV\nmodel, X = make(), load()"
+    search = "search = GridSearchCV(model, {})"
+    assert included(chosen(given, search, change, "print(model)")) == [0, 1, 2, 3]

@@ -49,3 +49,24 @@ def test_call_with_unused_result_is_included(before: str, between: str, selected
 def test_call_without_lasting_effect_is_excluded(before: str, between: str) -> None:
     given = "def load():\n    return make()"
     assert 2 not in included(chosen(given, before, between, "print(box)"))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["boot()", "boot('x')", "boot(SIZE)", "_ = boot()", "x = setup_device()", "setupLogging(box)"],
+)
+def test_unknown_function_that_may_set_something_is_included(call: str) -> None:
+    given = "from lab import boot, setup_device, setupLogging\nSIZE = 3\nbox = []"
+    answer = chosen(given, call, "print(1)")
+    assert included(answer) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("call", ["get_version()", "x = boot()", "boot(box)", "tokenize('a b')"])
+def test_unknown_function_that_answers_is_excluded(call: str) -> None:
+    given = "from lab import boot, get_version, tokenize\nbox = []"
+    assert 1 not in included(chosen(given, call, "print(1)"))
+
+
+def test_reason_of_unknown_function_states_what_it_may_do() -> None:
+    answer = chosen("from lab import boot", "boot()", "print(1)")
+    assert answer.cells[1].why == "calls `boot`, which may set something for later cells"

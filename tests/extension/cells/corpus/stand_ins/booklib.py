@@ -52,3 +52,25 @@ def train_epochs(model: Any, batches: Any, optimizer: Any, epochs: int = 1) -> l
 
 def show_losses(losses: Any) -> None:
     print(len(losses))
+
+
+def boot() -> None:
+    os.environ["BOOK_MODE"] = "booted"
+
+
+def tune(level: str) -> str:
+    os.environ["BOOK_MODE"] = level
+    return level
+
+
+def configure(settings: dict[str, str]) -> None:
+    os.environ.update(settings)
+
+
+def loaders(count: int) -> tuple[Any, Any]:
+    """Return two loaders, as a textbook's ``load_data`` does."""
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    data = TensorDataset(torch.arange(float(count)))
+    return DataLoader(data, batch_size=2, shuffle=True), DataLoader(data, batch_size=2)
