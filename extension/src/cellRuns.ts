@@ -1,6 +1,6 @@
 /**
- * Log of cell runs in the kernel of a notebook: cells, times and durations. Sources: the messages
- * between page and kernel, else the times that JupyterLab stored in the cell.
+ * Log of cell runs in the kernel of a notebook: cells, durations and failures. Sources: the messages
+ * between page and kernel, else the times and outputs that the notebook stores.
  */
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
@@ -87,8 +87,8 @@ export class RunLog {
 /** A run with the text that it executed. */
 type IRecordedRun = Omit<ICellRun, 'edited'> & { source: string };
 
-function partOf(open: IOpenRun): Pick<IRecordedRun, 'number' | 'at' | 'source'> {
-  return { number: open.number, at: open.began, source: open.source };
+function partOf(open: IOpenRun): Pick<IRecordedRun, 'number' | 'source'> {
+  return { number: open.number, source: open.source };
 }
 
 function isRestart(msg: KernelMessage.IMessage): boolean {
@@ -102,17 +102,19 @@ export function secondsOf(date: unknown): number | null {
   return Number.isNaN(ms) ? null : ms / 1000;
 }
 
-/** Return the run that JupyterLab stored in the cell metadata (*Record timing*), or null. */
-export function recordedRun(metadata: unknown, number: number | null): ICellRun | null {
-  const times = (metadata && typeof metadata === 'object' ? metadata : {}) as Record<
-    string,
-    unknown
-  >;
-  const at = secondsOf(times['iopub.execute_input']);
+/**
+ * Return the last run that the notebook stores of a cell, or null. Its duration is known if
+ * JupyterLab recorded it (*Record timing*). `failed`: its outputs contain an error.
+ */
+export function storedRun(
+  timing: unknown,
+  run: Pick<ICellRun, 'number' | 'failed' | 'edited'>
+): ICellRun | null {
+  const times = (timing && typeof timing === 'object' ? timing : {}) as Record<string, unknown>;
+  const began = secondsOf(times['iopub.execute_input']);
   const ended = secondsOf(times['shell.execute_reply']);
-  return at === null || ended === null
-    ? null
-    : { number, at, seconds: Math.max(0, ended - at), failed: false, edited: false };
+  const seconds = began === null || ended === null ? null : Math.max(0, ended - began);
+  return seconds === null && !run.failed ? null : { ...run, seconds };
 }
 
 const logs = new WeakMap<NotebookPanel, RunLog>();

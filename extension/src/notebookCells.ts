@@ -1,7 +1,7 @@
 /** Access to open notebooks: cells, and benchpool data in their metadata. */
 import type { Cell, IAttachmentsCellModel, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
-import { recordedRun, runsOf } from './cellRuns';
+import { runsOf, storedRun } from './cellRuns';
 import type { IMemory, ISubject } from './draft';
 import type { ICellRun, ILiveCell } from './tokens';
 
@@ -43,8 +43,13 @@ function metadataOf(panel: NotebookPanel): ISubject['metadata'] {
 /** Return the recorded runs of a cell, else the last run stored in the notebook. */
 function cellRuns(panel: NotebookPanel, model: ICellModel): ICellRun[] {
   const runs = runsOf(panel).of(model.id, model.sharedModel.getSource());
-  const recorded = recordedRun(model.getMetadata('execution'), executionCount(model));
-  return runs.length > 0 || recorded === null ? runs : [recorded];
+  if (runs.length > 0 || model.type !== 'code') {
+    return runs;
+  }
+  const { executionCount: number, isDirty, outputs } = model as ICodeCellModel;
+  const failed = outputs.toJSON().some(output => output.output_type === 'error');
+  const stored = storedRun(model.getMetadata('execution'), { number, failed, edited: isDirty });
+  return stored === null ? [] : [stored];
 }
 
 /** Return the number of the last run of a code cell, or null. */

@@ -62,7 +62,7 @@ async def test_name_from_older_cell_text_is_reported_with_cell(
     await live_kernels.run(server.page, kernel, "import os")
     await live_kernels.run(server.page, kernel, "x = 7")
     asked = body(kernel_id=kernel)
-    asked["cells"][1]["runs"] = [{"number": 2, "at": 0.0, "seconds": 0.1, "failed": False}]
+    asked["cells"][1]["runs"] = [{"number": 2, "seconds": 0.1, "failed": False}]
     answer = prepared(server.page, asked)
     assert [(each["cell"], each["text"]) for each in answer["problems"]] == [
         (

@@ -20,7 +20,7 @@ CELLS = ("open('ran', 'w')\nx = [20]", "print('got', x)")
 
 def asked(kernel: str, **more: Any) -> dict[str, Any]:
     """Return the request of the dialog for two cells, the first of which was slow."""
-    run = {"number": 1, "at": 0.0, "seconds": 840.0, "failed": False}
+    run = {"number": 1, "seconds": 840.0, "failed": False}
     cells = [
         {
             "id": f"cell-{at}", "cell_type": "code", "source": text, "selected": at == 1,
