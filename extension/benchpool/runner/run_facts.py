@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchpool.runner import code_facts, commit_facts, kernel_facts
+from benchpool.runner import code_facts, commit_facts, driver_facts, kernel_facts
 from benchpool_scheduler.contract.run_environment import (
     MOST_BYTES,
     NAME,
@@ -24,9 +23,6 @@ from benchpool_scheduler.contract.run_environment import (
 
 FACTS_S = 60.0
 """Timeout for the facts of the kernel's Python, in seconds."""
-
-_DRIVER = Path("/proc/driver/nvidia/version")
-_TOOLKIT = Path("/usr/local/cuda/version.json")
 
 
 @dataclass(frozen=True)
@@ -80,8 +76,8 @@ def environment_of(run: RecordedRun) -> RunEnvironment:
         python=facts["python"],
         platform=facts["platform"],
         packages=[Package(*each) for each in facts["packages"]],
-        driver=_driver(),
-        cuda=facts["cuda"] or _toolkit(),
+        driver=driver_facts.driver(),
+        cuda=facts["cuda"] or driver_facts.toolkit(),
         image=os.environ.get("BENCHPOOL_JOB_IMAGE"),
         commit=commit_facts.commit_of(run.folder),
         modules=_modules(run),
@@ -111,19 +107,3 @@ def _modules(run: RecordedRun) -> list[KnownFile]:
         named = there.relative_to(folder) if there.is_relative_to(folder) else there
         found.append(KnownFile(str(named), len(data), hashlib.sha256(data).hexdigest()))
     return sorted(found, key=lambda it: it.path)
-
-
-def _driver() -> str | None:
-    """Return the version of the NVIDIA driver, as reported by the operating system's kernel."""
-    try:
-        found = re.search(r"Kernel Module\s+(?:for \S+\s+)?([\d.]+)", _DRIVER.read_text("utf-8"))
-    except OSError:
-        return None
-    return found[1] if found is not None else None
-
-
-def _toolkit() -> str | None:
-    try:
-        return str(json.loads(_TOOLKIT.read_text("utf-8"))["cuda"]["version"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
