@@ -22,10 +22,12 @@ from benchpool.server.requests import (
 from benchpool_scheduler import __version__
 from benchpool_scheduler.contract import ErrorAnswer, Job
 from benchpool_scheduler.contract.field_types import clean_descriptions
+from benchpool_scheduler.contract.schedules import Schedule
 
 _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("prepare", "post", "Return what would be sent, and why", SendRequest, Preparation, 200),
     ("send", "post", "Send a job", SendRequest, Job, 201),
+    ("schedule", "post", "Send a job at set times", SendRequest, Schedule, 201),
     ("result", "get", "Return where the results of a job are", None, ResultFiles, 200),
     ("sent", "get", "Return the submission of a job", None, SentJob, 200),
     ("example", "post", "Return the path of the example notebook", None, ExampleNotebook, 200),

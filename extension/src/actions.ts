@@ -49,7 +49,7 @@ export class JobActions {
       this._toast(`${array ? 'Array' : 'Sweep'} “${name}” was sent to training.`, job, {
         label: 'Undo',
         caption: `Stop ${kind} ${name} and its ${each}s`,
-        undo: () => this._model.api.stopSweep(sweep, false)
+        undo: () => this._model.api.stopSweep(sweep)
       });
       return;
     }

@@ -16,6 +16,7 @@ import type {
   IPreparation,
   IQuota,
   IResult,
+  ISchedule,
   ISent,
   ISendRequest,
   IStatus,
@@ -107,8 +108,9 @@ export class Api {
     return this._get('/sweeps/{sweep}', id);
   }
 
-  stopSweep(id: string, letFinish: boolean): Promise<ISweep> {
-    return this._post('/sweeps/{sweep}/stop', { let_finish: letFinish }, id);
+  /** Start no further trial, and end all, or all but the best, unless they may finish. */
+  stopSweep(id: string, how: Partial<Pool.SweepStop> = {}): Promise<ISweep> {
+    return this._post('/sweeps/{sweep}/stop', how, id);
   }
 
   submission(id: string): Promise<ISubmission> {
@@ -167,6 +169,15 @@ export class Api {
 
   send(request: ISendRequest, key: string): Promise<IJob> {
     return this._post('/send', { ...request, key });
+  }
+
+  /** Create a schedule of the request, which has times. */
+  schedule(request: ISendRequest, key: string): Promise<ISchedule> {
+    return this._post('/schedule', { ...request, key });
+  }
+
+  removeSchedule(id: string): Promise<ISchedule> {
+    return this._post('/schedules/{schedule}/remove', {}, id);
   }
 
   /** Return the place of the example notebook. The server writes it if it is missing. */
@@ -270,6 +281,7 @@ function logPath(place: ILogPlace, path: '/jobs/{job}/logs' | '/jobs/{job}/logs/
 const OWN: ReadonlySet<string> = new Set<keyof Page.paths>([
   '/prepare',
   '/send',
+  '/schedule',
   '/result',
   '/sent',
   '/example',

@@ -29,8 +29,10 @@ import { exampleIcon, trainIcon } from './icons';
 import type { JobsModel } from './model';
 import { markCell, memoryOf, rememberIn, subjectOf } from './notebookCells';
 import { showSendDialog } from './sendDialog';
+import { isSchedule } from './scheduleDraft';
+import { confirmSchedule } from './scheduleNotice';
 import { Sending } from './sending';
-import type { SendKind } from './tokens';
+import type { IJob, SendKind } from './tokens';
 import type { AccessRequests } from './accessRequests';
 
 export const CATEGORY = 'Training';
@@ -203,6 +205,22 @@ async function sendFromNotebook(options: ICommandOptions, kind: SendKind): Promi
   await sendPanel(options, panel, subjectOf(panel), kind, memoryOf(panel));
 }
 
+/** Show the dialog and confirm what it created. Return a job, or null for a schedule or nothing. */
+async function sentJob(options: ICommandOptions, sending: Sending): Promise<IJob | null> {
+  const { model, accessRequests, actions } = options;
+  const accepted = await showSendDialog(sending, model, accessRequests);
+  if (accepted === null) {
+    return null;
+  }
+  if (isSchedule(accepted)) {
+    confirmSchedule(accepted, model);
+    return null;
+  }
+  model.acceptNew(accepted);
+  actions.sent(accepted);
+  return accepted;
+}
+
 /** Open the dialog for cells of an open notebook. A sent job is stored in the notebook. */
 export async function sendPanel(
   options: ICommandOptions,
@@ -212,7 +230,7 @@ export async function sendPanel(
   memory: unknown
 ): Promise<void> {
   const sending = newSending(options, subject, kind, memory);
-  const job = await showSendDialog(sending, options.model, options.accessRequests);
+  const job = await sentJob(options, sending);
   if (!panel.isDisposed) {
     options.app.shell.activateById(panel.id);
     panel.content.activate();
@@ -220,8 +238,6 @@ export async function sendPanel(
   if (!job) {
     return;
   }
-  options.model.acceptNew(job);
-  options.actions.sent(job);
   await writeDown(panel, sending, job.id);
 }
 
@@ -260,10 +276,8 @@ export async function sendPath(
   const kernelName = kernelspecs.specs?.default ?? null;
   const subject: ISubject = { path, kernelName, kernelId: null, cells: null };
   const sending = newSending(options, subject, kind, memory);
-  const job = await showSendDialog(sending, options.model, options.accessRequests);
+  const job = await sentJob(options, sending);
   if (job) {
-    options.model.acceptNew(job);
-    options.actions.sent(job);
     await options.state?.save(FILE_MEMORY + path, { ...remember(sending.draft) });
   }
 }

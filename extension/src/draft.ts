@@ -3,15 +3,17 @@
  * The dialog shows it, `sending.ts` sends it.
  */
 import { splitArguments } from './argumentLine';
-import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from './bounds';
+import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds } from './bounds';
 import { readSeconds } from './durations';
 import { ranges } from './format';
-import { given, type Typed, typedOf } from './parameters';
+import { type Typed, typedOf } from './parameters';
 import { amountOf, faultsOf, keptVariables, variablesOf } from './variables';
 import { faultOfKept, keptOf } from './keptNames';
 import { sentOf } from './offeredValues';
 import { faultOfRetries, IRetryDraft, keptRetries, retriesIn, retriesOf } from './retries';
-import { faultOfSweep, ISweepDraft, NO_SWEEP, sweepOf } from './sweepDraft';
+import { type IScheduleDraft, noSchedule, scheduleOf } from './scheduleDraft';
+import { faultsOfSweep, ISweepDraft, NO_SWEEP, singleOf, sweepOf } from './sweepDraft';
+import { faultOfTags, splitTags } from './tags';
 import type {
   ICellRun,
   ILiveCell,
@@ -64,6 +66,7 @@ export interface IDraft extends IRetryDraft {
   pickle: boolean;
   /** Values of a sweep. */
   sweep: ISweepDraft;
+  schedule: IScheduleDraft;
   /** IDs of jobs that this job runs after. `afterAny`: regardless of their result. */
   after: readonly string[];
   afterAny: boolean;
@@ -117,6 +120,7 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
     keep: text(known.keep),
     pickle: known.pickle === true,
     sweep: NO_SWEEP,
+    schedule: noSchedule(),
     after: [],
     afterAny: false,
     toggles: {},
@@ -205,8 +209,8 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   if (keep !== null) {
     found.keep = keep;
   }
-  const sweep = faultOfSweep(draft.sweep);
-  if (sweep !== null) {
+  const [sweep] = Object.values(faultsOfSweep(draft.sweep));
+  if (sweep !== undefined) {
     found.sweep = sweep;
   }
   return { ...found, ...faultsOf(draft) };
@@ -214,6 +218,7 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
 
 /** Convert a draft without faults to a request. */
 export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
+  const parameters = draft.kind === 'script' ? {} : draft.parameters;
   return {
     kind: draft.kind,
     path: subject.path,
@@ -233,12 +238,13 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     spread: draft.spread && draft.workers > 1,
     tags: splitTags(draft.tags),
     env: variablesOf(draft.env) ?? {},
-    parameters: draft.kind === 'script' ? {} : given(draft.parameters),
+    parameters: singleOf(draft.sweep, parameters),
     cpus: amountOf('cpus', draft.cpus) ?? 0,
     memory_gib: amountOf('memory', draft.memory) ?? 0,
     ...retriesOf(draft),
     ...keptOf(draft),
-    ...sweepOf(draft.sweep),
+    ...sweepOf(draft.sweep, parameters),
+    ...scheduleOf(draft.schedule),
     ...sentOf(draft),
     ...(draft.after.length > 0 ? { after: [...draft.after], after_any: draft.afterAny } : {})
   };
@@ -277,19 +283,6 @@ export function modelChoices(status: IStatus | null, chosen: string): string[] {
 /** Return whether several nodes have GPUs, so that workers can be spread. */
 export function hasNodes(status: IStatus | null): boolean {
   return new Set((status?.gpus ?? []).map(gpu => gpu.node)).size > 1;
-}
-
-/** Split typed tags in their order, without duplicates. */
-export function splitTags(line: string): string[] {
-  return [...new Set(line.split(/[\s,]+/).filter(tag => tag !== ''))];
-}
-
-function faultOfTags(tags: readonly string[]): string | null {
-  const long = tags.find(tag => [...tag].length > TAGS.longest);
-  if (long !== undefined) {
-    return `Tags: “${long.slice(0, 20)}…” has ${[...long].length} characters, at most ${TAGS.longest} are allowed.`;
-  }
-  return tags.length > TAGS.most ? `Tags: ${tags.length} given, at most ${TAGS.most}.` : null;
 }
 
 /** Parse a time limit in seconds: null for an empty text, undefined for an invalid one. */

@@ -92,3 +92,14 @@ export function useLiveAnswer<T>(
   }, [stand]);
   return answer;
 }
+
+/** Return a ref of a fold, which opens when a condition becomes true and may be closed again. */
+export function useOpenedWhen(condition: boolean): React.RefObject<HTMLDetailsElement> {
+  const fold = React.useRef<HTMLDetailsElement>(null);
+  React.useEffect(() => {
+    if (condition && fold.current) {
+      fold.current.open = true;
+    }
+  }, [condition]);
+  return fold;
+}

@@ -1,9 +1,9 @@
 /**
  * Parameters of a notebook or of cells as typed: texts by name. Pure.
  *
- * The notebook server converts a text by the type of its parameter. A field holds one value;
- * several values of a name belong to a sweep. The server reports faults with the field
- * `parameters.NAME`, and the dialog shows them below the field of that name.
+ * The notebook server converts a text by the type of its parameter. A text with several values,
+ * such as `1, 2, 4`, makes a sweep over the parameter. The server reports faults with the field
+ * `parameters.NAME` or `sweep.NAME`, and the dialog shows them below the field of that name.
  */
 import type { IOfferedParameter } from './tokens';
 

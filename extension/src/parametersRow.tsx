@@ -1,11 +1,14 @@
 /**
  * Parameters in the send dialog: a field for each parameter of the tagged cell, and folded
- * constants.
+ * constants. A field with several values makes a sweep over its parameter.
  */
 import * as React from 'react';
 import { constantFields, given, type IParameterField, mainFields, TYPE_WORDS } from './parameters';
 import { Row } from './sendFields';
+import { Fault } from './sendMore';
 import type { Sending } from './sending';
+import { faultOfParameter } from './sweepFaults';
+import { SEVERAL_FORMS } from './sweepDraft';
 
 interface IProps {
   sending: Sending;
@@ -53,21 +56,20 @@ function Constants(props: IProps & { constants: IParameterField[] }): React.JSX.
 
 function Field({ sending, one }: IProps & { one: IParameterField }): React.JSX.Element {
   const id = `benchpool-parameter-${one.name}`;
-  const refusal = sending.error ?? sending.preparation?.refusal;
-  const fault = refusal?.field === `parameters.${one.name}` ? refusal.message : null;
+  const { sweep, parameters } = sending.draft;
+  const fault = faultOfParameter(sending, one.name);
+  const isChosen = sweep.several.includes(one.name);
   const note = one.offered
-    ? one.help || TYPE_WORDS[one.type]
+    ? (sending.preparation?.swept[one.name] ?? (one.help || TYPE_WORDS[one.type]))
     : 'no longer a parameter: clear this field';
-  const change = (value: string) => {
-    const parameters = { ...sending.draft.parameters, [one.name]: value };
-    sending.update({ parameters });
-  };
   const common = {
     id,
     'data-testid': id,
-    value: sending.draft.parameters[one.name] ?? '',
+    value: parameters[one.name] ?? '',
     'aria-invalid': fault !== null,
-    'aria-describedby': `${id}-note`
+    'aria-describedby': `${id}-note`,
+    onChange: (event: React.ChangeEvent<HTMLInputElement | HTMLSelectElement>) =>
+      sending.update({ parameters: { ...parameters, [one.name]: event.target.value } })
   };
   return (
     <div className="bp-Parameter">
@@ -75,37 +77,51 @@ function Field({ sending, one }: IProps & { one: IParameterField }): React.JSX.E
         <code>{one.name}</code>
       </label>
       {one.type === 'bool' ? (
-        <select
-          {...common}
-          className="jp-mod-styled"
-          onChange={event => change(event.target.value)}
-        >
+        <select {...common} className="jp-mod-styled">
           <option value="">{one.default}</option>
           {['True', 'False']
             .filter(value => value !== one.default)
             .map(value => (
               <option key={value}>{value}</option>
             ))}
+          <option value="True, False">both: one job each</option>
         </select>
       ) : (
         <input
           {...common}
           className="jp-mod-styled bp-Form-text"
           type="text"
-          maxLength={65536}
-          placeholder={one.default}
+          maxLength={isChosen ? 10_000 : 65_536}
+          placeholder={isChosen ? SEVERAL_FORMS : one.default}
           spellCheck={false}
-          onChange={event => change(event.target.value)}
         />
       )}
-      <span id={`${id}-note`} className="bp-Form-note">
+      <span id={`${id}-note`} className="bp-Form-note" title={one.help}>
         {note}
       </span>
-      {fault && (
-        <div className="bp-Fault" role="alert">
-          {fault}
-        </div>
-      )}
+      {one.offered && one.type !== 'bool' && <SeveralChoice sending={sending} name={one.name} />}
+      <Fault text={fault ?? undefined} />
     </div>
+  );
+}
+
+/** Button that makes a field hold several values or one value. */
+function SeveralChoice({ sending, name }: IProps & { name: string }): React.JSX.Element | null {
+  const { sweep } = sending.draft;
+  const isChosen = sweep.several.includes(name);
+  const others = sweep.several.filter(other => other !== name);
+  // A number field with several values is a sweep without this choice.
+  return !isChosen && name in (sending.preparation?.swept ?? {}) ? null : (
+    <button
+      type="button"
+      className="bp-Link"
+      aria-label={isChosen ? `One value of ${name}` : `Several values of ${name}`}
+      title={isChosen ? 'Send one job' : 'Send one job for each value, as a sweep'}
+      onClick={() =>
+        sending.update({ sweep: { ...sweep, several: isChosen ? others : [...others, name] } })
+      }
+    >
+      {isChosen ? 'one value' : 'several values'}
+    </button>
   );
 }

@@ -17,22 +17,25 @@ import { ArgumentsRow, FindsRow, RunsRow, SavesRow, SizeRow, StartsRow } from '.
 import { MoreFold } from './sendMore';
 import { ValueRows } from './sendValues';
 import type { Sending } from './sending';
+import { isScheduled } from './scheduleDraft';
+import { ScheduleFold } from './scheduleFold';
+import { isShownAtField } from './sweepFaults';
 import { SweepFold } from './sweepFold';
-import type { IJob } from './tokens';
+import type { IAccepted } from './tokens';
 import type { AccessRequests } from './accessRequests';
 import { AskForProject } from './accessRequestsBox';
 
-/** Show the dialog and resolve with the job, or null if it was closed without sending. */
+/** Show the dialog and resolve with the job or schedule, or null if it was closed without sending. */
 export function showSendDialog(
   sending: Sending,
   model: JobsModel,
   accessRequests: AccessRequests
-): Promise<IJob | null> {
+): Promise<IAccepted | null> {
   return new Promise(resolve => {
-    const dialog = new SendDialog(sending, model, accessRequests, job => {
+    const dialog = new SendDialog(sending, model, accessRequests, accepted => {
       dialog.dispose();
       sending.dispose();
-      resolve(job);
+      resolve(accepted);
     });
     Widget.attach(dialog, document.body);
     MessageLoop.sendMessage(dialog, Widget.Msg.UpdateRequest);
@@ -45,7 +48,7 @@ class SendDialog extends ReactWidget {
     private readonly _sending: Sending,
     private readonly _model: JobsModel,
     private readonly _accessRequests: AccessRequests,
-    private readonly _done: (job: IJob | null) => void
+    private readonly _done: (accepted: IAccepted | null) => void
   ) {
     super();
     this.addClass('bp-SendDialog');
@@ -68,7 +71,7 @@ interface IFormProps {
   sending: Sending;
   model: JobsModel;
   accessRequests: AccessRequests;
-  onDone: (job: IJob | null) => void;
+  onDone: (accepted: IAccepted | null) => void;
 }
 
 function SendForm({ sending, model, accessRequests, onDone }: IFormProps): React.JSX.Element {
@@ -80,18 +83,18 @@ function SendForm({ sending, model, accessRequests, onDone }: IFormProps): React
     frame.current?.querySelector<HTMLElement>('#benchpool-gpus')?.focus();
   }, []);
 
-  const close = (job: IJob | null) => {
+  const close = (accepted: IAccepted | null) => {
     frame.current?.close();
-    onDone(job);
+    onDone(accepted);
   };
   const submit = async (event: React.SyntheticEvent) => {
     event.preventDefault();
     if (!sending.ready) {
       return;
     }
-    const job = await sending.send();
-    if (job) {
-      close(job);
+    const accepted = await sending.send();
+    if (accepted) {
+      close(accepted);
     }
   };
   const projects = sending.preparation?.quota?.projects ?? model.quota?.projects ?? [];
@@ -120,6 +123,7 @@ function SendForm({ sending, model, accessRequests, onDone }: IFormProps): React
           <FindsRow sending={sending} />
           <SavesRow sending={sending} />
           <SweepFold sending={sending} />
+          <ScheduleFold sending={sending} />
           <MoreFold sending={sending} status={model.status} jobs={model.mine} />
           <TwinFold command={sending.preparation?.command ?? ''} />
           <Problems sending={sending} accessRequests={accessRequests} />
@@ -134,7 +138,11 @@ function SendForm({ sending, model, accessRequests, onDone }: IFormProps): React
             data-testid="benchpool-send"
             disabled={!sending.ready}
           >
-            {sending.sending ? 'Sending…' : 'Send'}
+            {sending.sending
+              ? 'Sending…'
+              : isScheduled(sending.draft.schedule)
+                ? 'Create schedule'
+                : 'Send'}
           </button>
         </footer>
       </form>
@@ -177,11 +185,10 @@ function Problems(props: { sending: Sending; accessRequests: AccessRequests }): 
   const { preparation, error, subject, draft } = sending;
   const cells = listCells(subject, draft, preparation);
   const refusal = error?.message ?? preparation?.refusal?.message ?? null;
-  const onField = (error ?? preparation?.refusal)?.field ?? null;
   const problems = worstFirst(preparation?.problems ?? []);
   return (
     <div className="bp-Problems" data-testid="benchpool-problems">
-      {refusal && !isShownAtField(onField) && (
+      {refusal && !isShownAtField(sending) && (
         <p className="bp-Note bp-mod-error" role="alert">
           {refusal}
         </p>
@@ -204,10 +211,6 @@ function Problems(props: { sending: Sending; accessRequests: AccessRequests }): 
       ))}
     </div>
   );
-}
-
-function isShownAtField(field: string | null): boolean {
-  return field === 'gpus' || /^(parameters|sweep)\./.test(field ?? '');
 }
 
 /** Equivalent terminal command or cell magic, for copying. */

@@ -190,6 +190,7 @@ function ProjectChoice({ sending, projects }: IFieldsProps): React.JSX.Element {
 
 export function StartsRow({ sending }: { sending: Sending }): React.JSX.Element {
   const preview = sending.preparation?.preview ?? null;
+  const times = sending.preparation?.schedule;
   return (
     <Row label="Starts">
       <div
@@ -199,7 +200,13 @@ export function StartsRow({ sending }: { sending: Sending }): React.JSX.Element 
         data-stale={sending.preparing}
         aria-live="polite"
       >
-        {preview ? <PreviewText preview={preview} /> : askingLine(sending)}
+        {times ? (
+          <span className="bp-Starts-text">{times.text}</span>
+        ) : preview ? (
+          <PreviewText preview={preview} />
+        ) : (
+          askingLine(sending)
+        )}
       </div>
     </Row>
   );

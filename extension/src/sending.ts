@@ -1,19 +1,20 @@
 /**
- * State of one send dialog from the first answer to the job: keeps the preparation current and
- * sends once.
+ * State of one send dialog from the first answer to the job or schedule: keeps the preparation
+ * current and sends once.
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError } from './api';
 import { begin, faults, IDraft, ISubject, tickedCells, toRequest } from './draft';
 import { sentAsShown } from './offeredValues';
 import { unreadable } from './outages';
-import type { IJob, IPreparation, ISendRequest, SendKind } from './tokens';
+import { isScheduled } from './scheduleDraft';
+import type { IAccepted, IPreparation, ISendRequest, SendKind } from './tokens';
 
 /** Delay after the last change before a preparation, in milliseconds. */
 export const REST_MS = 120;
 
 export interface ISendOptions {
-  api: Pick<Api, 'prepare' | 'send'>;
+  api: Pick<Api, 'prepare' | 'send' | 'schedule'>;
   subject: ISubject;
   kind: SendKind;
   memory: unknown;
@@ -112,8 +113,8 @@ export class Sending {
     }
   }
 
-  /** Send the job. Further calls during the submission return the same job. */
-  send(): Promise<IJob | null> {
+  /** Send the job, or create its schedule. Further calls meanwhile return the same result. */
+  send(): Promise<IAccepted | null> {
     this._sending ??= this._sendOnce();
     return this._sending;
   }
@@ -124,7 +125,7 @@ export class Sending {
     Signal.clearData(this);
   }
 
-  private async _sendOnce(): Promise<IJob | null> {
+  private async _sendOnce(): Promise<IAccepted | null> {
     this._error = null;
     // Send the ticks that the user sees, regardless of later kernel answers.
     const shown = this._preparing ? null : this._preparation;
@@ -132,7 +133,11 @@ export class Sending {
     this._changed.emit();
     try {
       const values = sentAsShown(this._draft, shown);
-      return await this._options.api.send({ ...this._request(), ticked, ...values }, this._key);
+      const request = { ...this._request(), ticked, ...values };
+      const { api } = this._options;
+      return await (isScheduled(this._draft.schedule)
+        ? api.schedule(request, this._key)
+        : api.send(request, this._key));
     } catch (error) {
       this._failed(error, null);
       this._renewKeyAfter(error);
@@ -168,7 +173,7 @@ export class Sending {
   private _key: string;
   private _preparation: IPreparation | null = null;
   private _preparing = true;
-  private _sending: Promise<IJob | null> | null = null;
+  private _sending: Promise<IAccepted | null> | null = null;
   private _asking: AbortController | null = null;
   private _error: ApiError | null = null;
   private _rest: ReturnType<typeof setTimeout> | undefined;

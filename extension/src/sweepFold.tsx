@@ -1,114 +1,115 @@
 /** Sweep in the send dialog: values, cost and stop conditions. */
 import * as React from 'react';
+import { useOpenedWhen } from './hooks';
 import { count } from './phrases';
 import { Prose } from './prose';
-import { faultOf, Row } from './sendFields';
+import { Row } from './sendFields';
+import { Fault } from './sendMore';
 import type { Sending } from './sending';
-import { isArray, ISweepDraft, ISweptName, isSwept } from './sweepDraft';
+import {
+  isArray,
+  ISweepDraft,
+  ISweptName,
+  isSwept,
+  METHODS,
+  SEVERAL_FORMS,
+  type SweepField
+} from './sweepDraft';
+import { faultOfAnswer, faultOfNames } from './sweepFaults';
 
 const TASKS = '0-31, or 1,3,7, or 0-31%4 for 4 at a time';
-const FORMS = '0.1, 0.01 or 1e-5 … 1e-3 log or 0..4';
 
-const LINES: readonly {
-  field: 'metric' | 'trials' | 'atOnce' | 'stopEarly' | 'gpuHours' | 'trialHours';
+interface ILimit {
+  field: Exclude<SweepField, 'array' | 'method' | 'metric' | 'goal'>;
   label: string;
   placeholder: string;
-  note?: string;
-}[] = [
-  {
-    field: 'metric',
-    label: 'Metric',
-    placeholder: 'none; for example val_loss',
-    note: 'metric that the code reports with benchpool.log(val_loss=…)'
-  },
-  {
-    field: 'trials',
-    label: 'Trials',
-    placeholder: 'all of a grid; required if a name has a range'
-  },
-  { field: 'atOnce', label: 'At once', placeholder: '4' },
+  note: string;
+}
+
+const LIMITS: readonly ILimit[] = [
+  { field: 'trials', label: 'Trials', placeholder: 'all of a grid', note: 'at most' },
+  { field: 'atOnce', label: 'At once', placeholder: '4', note: 'trials at a time' },
   {
     field: 'stopEarly',
     label: 'Stop early',
     placeholder: 'never; for example 100',
-    note: 'from this step on, only the best third of the trials continues'
+    note: 'from this step on, only the best third continues'
   },
-  { field: 'gpuHours', label: 'GPU-hours', placeholder: 'no limit' },
   {
+    field: 'patience',
+    label: 'Patience',
+    placeholder: 'no limit',
+    note: 'ends after this number of trials that are no better'
+  },
+  {
+    field: 'goodEnough',
+    label: 'Good enough',
+    placeholder: 'none',
+    note: 'metric value that ends the sweep'
+  },
+  { field: 'gpuHours', label: 'GPU-hours', placeholder: 'no limit', note: 'for all trials' }
+];
+
+const STEPS: ILimit = {
+  field: 'trialSteps',
+  label: 'Its steps',
+  placeholder: 'not known',
+  note: 'counts the savings of early stopping'
+};
+
+/** Return the field of a trial's length. `hours`: its length as similar jobs, or null. */
+function lengthOf(hours: number | null): ILimit {
+  return {
     field: 'trialHours',
     label: 'A trial takes',
-    placeholder: 'not known',
-    note: 'hours; used to estimate the total cost'
-  }
-];
+    placeholder: hours === null ? 'not known' : `${Number(hours.toPrecision(2))}, as similar jobs`,
+    note: 'hours, for the expected cost'
+  };
+}
+
+interface IPartProps {
+  sending: Sending;
+  change: (part: Partial<ISweepDraft>) => void;
+}
 
 export function SweepFold({ sending }: { sending: Sending }): React.JSX.Element {
   const { sweep } = sending.draft;
-  const on = isSwept(sweep);
   const preview = sending.preparation?.sweep ?? null;
-  const fault = faultOf(sending, 'sweep') ?? refusalOf(sending);
+  const inFields = Object.keys(sending.preparation?.swept ?? {}).length > 0;
+  const fold = useOpenedWhen(inFields || sweep.several.length > 0);
+  const array = isArray(sweep);
+  const length = [
+    lengthOf(preview?.trial_hours ?? null),
+    ...(sweep.stopEarly.trim() === '' || array ? [] : [STEPS])
+  ];
   const change = (part: Partial<ISweepDraft>): void =>
     sending.update({ sweep: { ...sweep, ...part } });
   return (
-    <details className="bp-Fold bp-Sweeps" data-testid="benchpool-sweep">
+    <details ref={fold} className="bp-Fold bp-Sweeps" data-testid="benchpool-sweep">
       <summary>
         Many values{' '}
         <span className="bp-Fold-hint">
-          {on && preview
-            ? `${isArray(sweep) ? 'an array' : 'a sweep'} of ${count(preview.trials, isArray(sweep) ? 'task' : 'trial')}`
+          {preview
+            ? `${array ? 'an array' : 'a sweep'} of ${count(preview.trials, array ? 'task' : 'trial')}`
             : 'a sweep or an array: one job for each value or task'}
         </span>
       </summary>
       <Row label="Values">
         <Names sending={sending} change={change} />
-        {fault && (
-          <div className="bp-Fault" role="alert">
-            {fault}
-          </div>
-        )}
+        <Fault text={faultOfNames(sending)} />
       </Row>
-      <Row label="Array" htmlFor="benchpool-array">
-        <input
-          id="benchpool-array"
-          data-testid="benchpool-array"
-          className="jp-mod-styled bp-Form-text"
-          type="text"
-          maxLength={10_000}
-          value={sweep.array}
-          placeholder={`none; for example ${TASKS}`}
-          spellCheck={false}
-          onChange={event => change({ array: event.target.value })}
-        />
-        {isArray(sweep) && (
-          <div className="bp-Form-note">
-            each job finds its number in BENCHPOOL_ARRAY_TASK_ID and SLURM_ARRAY_TASK_ID
-          </div>
-        )}
-      </Row>
-      {on && (
+      <ArrayRow sending={sending} change={change} />
+      {(isSwept(sweep) || inFields) && (
         <>
-          {LINES.filter(line => !isArray(sweep) || line.field === 'trialHours').map(line => (
-            <Row
-              key={line.field}
-              label={isArray(sweep) ? 'A task takes' : line.label}
-              htmlFor={`benchpool-sweep-${line.field}`}
-            >
-              <input
-                id={`benchpool-sweep-${line.field}`}
-                className="jp-mod-styled bp-Form-text"
-                type="text"
-                maxLength={200}
-                value={sweep[line.field]}
-                placeholder={line.placeholder}
-                spellCheck={false}
-                onChange={event => change({ [line.field]: event.target.value })}
-              />
-              {line.field === 'metric' && sweep.metric.trim() !== '' && (
-                <GoalChoice sweep={sweep} change={change} />
-              )}
-              {line.note && <div className="bp-Form-note">{line.note}</div>}
-            </Row>
-          ))}
+          {array ? (
+            <Limits sending={sending} change={change} limits={length} />
+          ) : (
+            <>
+              <MethodRow sending={sending} change={change} />
+              <MetricRow sending={sending} change={change} />
+              <Limits sending={sending} change={change} limits={[...LIMITS, ...length]} />
+            </>
+          )}
           <Row label="Costs">
             <p className="bp-Starts-text" role="status" data-testid="benchpool-sweep-cost">
               {preview ? <Prose text={preview.text} /> : 'not known yet'}
@@ -120,22 +121,132 @@ export function SweepFold({ sending }: { sending: Sending }): React.JSX.Element 
   );
 }
 
-function refusalOf(sending: Sending): string | undefined {
-  const refusal = sending.error ?? sending.preparation?.refusal;
-  return refusal?.field?.startsWith('sweep.') ? refusal.message : undefined;
+function ArrayRow({ sending, change }: IPartProps): React.JSX.Element {
+  const { array } = sending.draft.sweep;
+  return (
+    <Row label="Array" htmlFor="benchpool-array">
+      <input
+        id="benchpool-array"
+        data-testid="benchpool-array"
+        className="jp-mod-styled bp-Form-text"
+        type="text"
+        maxLength={10_000}
+        value={array}
+        placeholder={`none; for example ${TASKS}`}
+        spellCheck={false}
+        onChange={event => change({ array: event.target.value })}
+      />
+      {isArray(sending.draft.sweep) && (
+        <div className="bp-Form-note">
+          each job finds its number in BENCHPOOL_ARRAY_TASK_ID and SLURM_ARRAY_TASK_ID
+        </div>
+      )}
+      <Fault text={faultOfAnswer(sending, 'array')} />
+    </Row>
+  );
 }
 
-function Names(props: {
-  sending: Sending;
-  change: (part: Partial<ISweepDraft>) => void;
-}): React.JSX.Element {
-  const { sending, change } = props;
+function MethodRow({ sending, change }: IPartProps): React.JSX.Element {
+  const id = 'benchpool-sweep-method';
+  return (
+    <Row label="Method" htmlFor={id}>
+      <select
+        id={id}
+        data-testid={id}
+        className="jp-mod-styled"
+        value={sending.draft.sweep.method}
+        onChange={event => change({ method: event.target.value as ISweepDraft['method'] })}
+      >
+        <option value="">grid, or random draws if a name has a range</option>
+        {Object.entries(METHODS).map(([method, words]) => (
+          <option key={method} value={method}>
+            {words}
+          </option>
+        ))}
+      </select>
+      <Fault text={faultOfAnswer(sending, 'method')} />
+    </Row>
+  );
+}
+
+function MetricRow({ sending, change }: IPartProps): React.JSX.Element {
+  const { sweep } = sending.draft;
+  const id = 'benchpool-sweep-metric';
+  return (
+    <Row label="Metric" htmlFor={id}>
+      <div className="bp-Swept">
+        <input
+          id={id}
+          className="jp-mod-styled bp-Form-text"
+          type="text"
+          maxLength={200}
+          value={sweep.metric}
+          placeholder="none; for example val_loss"
+          spellCheck={false}
+          onChange={event => change({ metric: event.target.value })}
+        />
+        {sweep.metric.trim() !== '' && <GoalChoice sweep={sweep} change={change} />}
+      </div>
+      <div className="bp-Form-note">
+        metric that the code reports with benchpool.log(val_loss=…)
+      </div>
+      <Fault text={faultOfAnswer(sending, 'metric') ?? faultOfAnswer(sending, 'goal')} />
+    </Row>
+  );
+}
+
+/** Short fields side by side. */
+function Limits(props: IPartProps & { limits: readonly ILimit[] }): React.JSX.Element {
+  const { sending, change, limits } = props;
+  const { sweep } = sending.draft;
+  return (
+    <div className="bp-Limits">
+      {limits.map(({ field, label, placeholder, note }) => {
+        const id = `benchpool-sweep-${field}`;
+        const fault = faultOfAnswer(sending, field);
+        return (
+          <div key={field}>
+            <label className="bp-Form-label" htmlFor={id}>
+              {isArray(sweep) ? 'A task takes' : label}
+            </label>
+            <input
+              id={id}
+              className="jp-mod-styled bp-Form-text"
+              type="text"
+              maxLength={40}
+              value={sweep[field]}
+              placeholder={placeholder}
+              aria-invalid={fault !== undefined}
+              aria-describedby={`${id}-note`}
+              spellCheck={false}
+              onChange={event => change({ [field]: event.target.value })}
+            />
+            <div id={`${id}-note`} className="bp-Form-note">
+              {note}
+            </div>
+            <Fault text={fault} />
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Names({ sending, change }: IPartProps): React.JSX.Element {
   const { names } = sending.draft.sweep;
   const offered = sending.preparation?.parameters ?? [];
   const put = (at: number, part: Partial<ISweptName>): void =>
     change({ names: names.map((one, i) => (i === at ? { ...one, ...part } : one)) });
+  const inFields = Object.entries(sending.preparation?.swept ?? {}).filter(
+    ([name]) => !names.some(one => one.name.trim() === name)
+  );
   return (
     <>
+      {inFields.map(([name, words]) => (
+        <div key={name}>
+          <code>{name}</code> <span className="bp-Form-note">{words}</span>
+        </div>
+      ))}
       {names.map((one, at) => (
         <div key={at} className="bp-Swept">
           <input
@@ -153,7 +264,7 @@ function Names(props: {
             type="text"
             aria-label={`Values of ${one.name || `name ${at + 1}`}`}
             value={one.values}
-            placeholder={FORMS}
+            placeholder={SEVERAL_FORMS}
             spellCheck={false}
             onChange={event => put(at, { values: event.target.value })}
           />

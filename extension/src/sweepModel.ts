@@ -51,9 +51,22 @@ export function standOf(entry: ISweepEntry): string {
   return JSON.stringify(entry.trials.map(job => [job.id, job.state, reportsOf(job)]));
 }
 
+/** Return whether a sweep is under way and none of its trials is. */
+export function isIdle(sweep: ISweep | null): boolean {
+  return sweep !== null && sweep.state !== 'over' && sweep.trials.every(it => it.state !== 'open');
+}
+
 /** Return the number of a trial, or the task number in an array. */
 export function numberOf(sweep: ISweep, row: ITrialRow): string {
   return String(sweep.plan.array ? (row.parameters.array_task_id ?? row.number) : row.number);
+}
+
+/** Return the values of a trial with their names; numbers with at most four digits. */
+function valuesOf(row: ITrialRow): string[] {
+  return Object.entries(row.parameters).map(([name, value]) => {
+    const isDrawn = typeof value === 'number' && !Number.isInteger(value);
+    return `${name} ${String(isDrawn ? Number(value.toPrecision(4)) : value)}`;
+  });
 }
 
 /** Return the values and metric of a trial: `lr 0.01, seed 2: loss 0.21 at step 40`. */
@@ -61,7 +74,7 @@ export function trialWords(sweep: ISweep, row: ITrialRow): string {
   if (sweep.plan.array) {
     return '';
   }
-  const values = Object.entries(row.parameters).map(([name, value]) => `${name} ${String(value)}`);
+  const values = valuesOf(row);
   const result =
     row.value === null || !sweep.plan.metric
       ? ''
@@ -72,9 +85,7 @@ export function trialWords(sweep: ISweep, row: ITrialRow): string {
 /** Return the trials that have jobs as chart lines, best first. */
 export function runsOf(sweep: ISweep): { id: string; label: string }[] {
   return sweep.trials.flatMap(row => {
-    const values = Object.entries(row.parameters).map(
-      ([name, value]) => `${name} ${String(value)}`
-    );
+    const values = valuesOf(row);
     const label = sweep.plan.array ? `task ${numberOf(sweep, row)}` : values.join(', ');
     return row.job === null ? [] : [{ id: row.job, label }];
   });

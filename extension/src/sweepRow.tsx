@@ -3,10 +3,11 @@ import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import * as React from 'react';
 import { isWebAddress } from './addresses';
 import type { Api } from './api';
-import { useAnswer } from './hooks';
+import { useLiveAnswer } from './hooks';
 import { OverlaidCurves } from './overlay';
 import {
   ISweepEntry,
+  isIdle,
   kindOf,
   numberOf,
   runsOf,
@@ -18,7 +19,11 @@ import {
 import type { IJob, ISweep, ITrialRow } from './tokens';
 
 /** Minimum interval between requests for a sweep, in milliseconds. */
-const AGAIN_MS = 3000;
+const AGAIN_MS = 1000;
+/** Interval of requests while a sweep is under way and none of its trials is, in milliseconds. */
+const IDLE_MS = 5000;
+
+const KEEP_BEST = 'Keep only the best';
 
 interface ISweepRowProps {
   entry: ISweepEntry;
@@ -97,19 +102,26 @@ export function SweepRow(props: ISweepRowProps): React.JSX.Element {
   );
 }
 
-/** Load a sweep, and reload it after changes of its trials with a minimum interval. */
+/**
+ * Load a sweep, and reload it after events of its trials. While no trial is under way, the service
+ * may end the sweep or retry its next trial without such an event, so it is loaded at intervals.
+ */
 function useSweep(
   entry: ISweepEntry,
   api: Api,
   now: number,
   stops: number
 ): { value: ISweep | null; error: string } {
-  const stand = standOf(entry);
-  const loaded = React.useRef({ stand, at: now });
-  if (stand !== loaded.current.stand && now - loaded.current.at >= AGAIN_MS) {
-    loaded.current = { stand, at: now };
-  }
-  return useAnswer(`${entry.sweep}/${stops}/${loaded.current.stand}`, () => api.sweep(entry.sweep));
+  const [idle, setIdle] = React.useState(false);
+  const since = idle ? Math.floor(now / IDLE_MS) : 0;
+  const answer = useLiveAnswer(
+    `${entry.sweep}/${stops}`,
+    `${standOf(entry)}/${since}`,
+    AGAIN_MS,
+    () => api.sweep(entry.sweep)
+  );
+  React.useEffect(() => setIdle(isIdle(answer.value)), [answer.value]);
+  return answer;
 }
 
 function Trial(
@@ -151,6 +163,7 @@ async function stop(api: Api, sweep: ISweep): Promise<void> {
     buttons: [
       Dialog.cancelButton({ label: 'Keep running' }),
       Dialog.okButton({ label: `Let ${each}s finish` }),
+      ...(sweep.best === null ? [] : [Dialog.okButton({ label: KEEP_BEST })]),
       Dialog.warnButton({ label: `Stop and end its ${each}s` })
     ],
     defaultButton: 0
@@ -159,7 +172,11 @@ async function stop(api: Api, sweep: ISweep): Promise<void> {
     return;
   }
   try {
-    await api.stopSweep(sweep.id, answer.button.displayType !== 'warn');
+    const { label, displayType } = answer.button;
+    await api.stopSweep(
+      sweep.id,
+      label === KEEP_BEST ? { keep_best: true } : { let_finish: displayType !== 'warn' }
+    );
   } catch (error) {
     await showErrorMessage(sweep.name, (error as Error).message);
   }

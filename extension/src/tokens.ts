@@ -30,6 +30,9 @@ export type IJobUsage = Pool.JobUsage;
 export type IJobMetrics = Pool.JobMetrics;
 export type ICurve = Pool.Curve;
 export type ISweep = Pool.Sweep;
+export type ISchedule = Pool.Schedule;
+/** What a submission creates. */
+export type IAccepted = IJob | ISchedule;
 export type ITrialRow = Pool.TrialRow;
 export type IProjectQuota = Pool.ProjectQuota;
 export type IGpuUse = Pool.GpuUse;

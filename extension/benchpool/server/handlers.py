@@ -19,13 +19,19 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado import iostream, web
 
-from benchpool.server import allowed, example, kept_values, sent
+from benchpool.drafts import Draft
+from benchpool.server import allowed, example, kept_values, repeated_runs, sent
 from benchpool.server.kernel_answers import KernelAnswers
 from benchpool.server.pool_access import PoolAccess
 from benchpool.server.preparation import Preparer
-from benchpool.server.requests import ExampleNotebook, ResultFiles, SentJob, decode
+from benchpool.server.requests import (
+    ExampleNotebook,
+    ResultFiles,
+    SendRequest,
+    SentJob,
+    decode,
+)
 from benchpool.server.served_folder import ServedFolder
-from benchpool.server.sweep_requests import request_of
 from benchpool_scheduler.client import AsyncClient, results, sending, snapshot
 from benchpool_scheduler.contract import Job, NotebookEntry
 from benchpool_scheduler.contract.jobs import NOT_DELIVERED
@@ -120,29 +126,51 @@ class SendHandler(Handler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Submit the job."""
+        """Submit the job or the sweep."""
         await self.answer(self._sent(), 201)
 
     async def _sent(self) -> Any:
+        request, draft = await self._draft()
+        swept = repeated_runs.sweep_of(request, draft)
+        if swept is not None:
+            return await self.pool.ask(lambda pool: _begun(pool, swept), ANSWER_S)
+        return await self.pool.ask(lambda pool: pool.submit(draft.submission), ANSWER_S)
+
+    async def _draft(self) -> tuple[SendRequest, Draft]:
+        """Return the interpreted request and its draft, whose contents are uploaded.
+
+        Errors: those of the submission.
+        """
         request = decode(self.request.body, allowed.MAX_BODY)
         if request.key is None:
             raise InvalidInput(
                 "The key is missing. It makes a repeated request harmless.", field="key"
             )
         with tempfile.TemporaryDirectory(prefix="benchpool-values-") as folder:
-            draft = await self.preparer.to_send(request, Path(folder))
-            if draft.values.bytes:
-                await self.pool.ask(lambda pool: pool.preview(draft.submission), ANSWER_S)
-            swept = None if request.sweep is None else request_of(request.sweep, draft)
-            if swept is not None:
-                await self.pool.ask(lambda pool: pool.preview_sweep(swept), ANSWER_S)
+            request, draft = await self.preparer.to_send(request, Path(folder))
+            await self._check(request, draft)
             began = time.monotonic()
             count = await snapshot.upload_async(self.pool.client, draft.contents)
             took = time.monotonic() - began
             self.preparer.offered.uploaded(request.kernel_id, draft, count, took)
-        if swept is not None:
-            return await self.pool.ask(lambda pool: _begun(pool, swept), ANSWER_S)
-        return await self.pool.ask(lambda pool: pool.submit(draft.submission), ANSWER_S)
+        return request, draft
+
+    async def _check(self, request: SendRequest, draft: Draft) -> None:
+        """Let the pool check what is sent before a large upload. Errors: those of the pool."""
+        if draft.values.bytes:
+            await self.pool.ask(lambda pool: pool.preview(draft.submission), ANSWER_S)
+        await repeated_runs.preview(self.pool, request, draft, draft.submission, ANSWER_S)
+
+
+class ScheduleHandler(SendHandler):
+    """``POST schedule``: the same body as ``send`` with times; returns the schedule."""
+
+    async def _sent(self) -> Any:
+        request, draft = await self._draft()
+        times = repeated_runs.schedule_of(request, draft)
+        if times is None:
+            raise InvalidInput("The times are missing. Write 'night at 2'.", field="when")
+        return await self.pool.ask(lambda pool: pool.begin_schedule(times), ANSWER_S)
 
 
 async def _begun(pool: AsyncClient, asked: SweepRequest) -> Job:

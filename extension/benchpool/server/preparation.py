@@ -26,11 +26,12 @@ from benchpool.drafts import Draft
 from benchpool.kernel.answer import KernelAnswer, NotAsked
 from benchpool.kernel_environment import KernelEnvironment, kernel_environment
 from benchpool.live_values import LiveValues
-from benchpool.server import interpreters, kernel_values
+from benchpool.server import interpreters, kernel_values, repeated_runs
 from benchpool.server.kernel_answers import KernelAnswers
 from benchpool.server.offered_values import OfferedValues
 from benchpool.server.offered_values import names_of as names_offered
 from benchpool.server.pool_access import PoolAccess
+from benchpool.server.repeated_runs import RepeatedPreview
 from benchpool.server.requests import (
     Checkpoint,
     Files,
@@ -45,12 +46,11 @@ from benchpool.server.requests import (
     SendRequest,
 )
 from benchpool.server.served_folder import ServedFolder
-from benchpool.server.sweep_requests import request_of, words_of
+from benchpool.server.sweep_requests import described
 from benchpool_scheduler.client import notebooks as notebook_files
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.client.results import RESULTS
 from benchpool_scheduler.contract import JobSubmission
-from benchpool_scheduler.contract.sweeps import SweepPreview
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 T = TypeVar("T")
@@ -102,21 +102,24 @@ class Preparer:
         offers = await self.offered.of(request, answer, asking)
         values = LiveValues(names_offered(request, offers))
         seen = _seen(request, answer)
-        draft, wrong = await self._tried(request, interpreter or "python3", seen, values)
+        request, draft, wrong = await self._tried(request, interpreter or "python3", seen, values)
         script = self.served.file(request.path) if request.kind == "script" else None
-        files, imports, code, preview, quota, swept = await asyncio.gather(
+        files, imports, code, preview, quota, repeated = await asyncio.gather(
             self._files(request, script, problems),
             self._import_problems(draft, script, interpreter),
             asyncio.to_thread(code_problems.problems, draft, script, self._here),
             _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
             asking,
-            _outcome(self._swept(request, draft, script)),
+            _outcome(
+                repeated_runs.preview(self.pool, request, draft, _asked(draft, script), PREVIEW_S)
+            ),
         )
         found = import_problems.in_order([*draft.problems, *imports, *code])
         reported = [
             ReportedProblem(p.level, drafts.sentence(p.text), p.cell, p.line) for p in found
         ]
-        refusals = [one for one in (wrong, preview, swept) if isinstance(one, BenchpoolError)]
+        refusals = [one for one in (wrong, preview, repeated) if isinstance(one, BenchpoolError)]
+        runs = RepeatedPreview() if isinstance(repeated, BenchpoolError) else repeated
         cells = draft.selection.cells if draft.selection else ()
         folder = Path(draft.submission.output_dir or "").parents[1]
         name = draft.submission.name or "job"
@@ -128,7 +131,7 @@ class Preparer:
             working_dir=self.served.relative(folder),
             output_dir=f"{RESULTS}/{drafts.plain(name)}-…",
             files=files,
-            command=draft_command.command(draft, words_of(request.sweep) if request.sweep else ()),
+            command=draft_command.command(draft, repeated_runs.words_of(request)),
             preview=None if isinstance(preview, BenchpoolError) else preview,
             refusal=_refusal(refusals[0]) if refusals else None,
             quota=None if isinstance(quota, BenchpoolError) else quota,
@@ -140,32 +143,53 @@ class Preparer:
             ],
             left=list(draft.selection.left) if draft.selection else [],
             offers=[OfferedValue.of(one) for one in offers],
-            sweep=None if isinstance(swept, BenchpoolError) else swept,
+            sweep=runs.sweep,
+            swept=described(request.sweep),
+            schedule=runs.schedule,
         )
-
-    async def _swept(
-        self, request: SendRequest, draft: Draft, script: Path | None
-    ) -> SweepPreview | None:
-        """Return the preview of a requested sweep, or None. Raises errors of the sweep's fields."""
-        if request.sweep is None:
-            return None
-        sweep = replace(request_of(request.sweep, draft), submission=_asked(draft, script))
-        return await self.pool.ask(lambda pool: pool.preview_sweep(sweep), PREVIEW_S)
 
     async def _tried(
         self, request: SendRequest, interpreter: str, seen: KnownBeside, values: LiveValues
-    ) -> tuple[Draft, InvalidInput | None]:
-        """Return a draft; if a parameter is invalid, a draft without parameters and the error."""
+    ) -> tuple[SendRequest, Draft, InvalidInput | None]:
+        """Return the interpreted request and its draft.
+
+        If a parameter is invalid, the draft is without parameters, and the error is returned.
+        """
         try:
-            return await self._draft(request, interpreter, seen, values), None
+            return *await self._interpreted(request, interpreter, seen, values), None
+        except InvalidInput as wrong:
+            if not (wrong.field or "").startswith(("parameters.", "sweep.")):
+                raise
+            plain = replace(request, parameters={})
+            return request, await self._draft(plain, interpreter, seen, values), wrong
+
+    async def _interpreted(
+        self,
+        request: SendRequest,
+        interpreter: str,
+        seen: KnownBeside,
+        values: LiveValues,
+        *,
+        with_files: bool = False,
+    ) -> tuple[SendRequest, Draft]:
+        """Return the request with several values of a parameter as a sweep over it, and its draft.
+
+        Errors: InvalidInput.
+        """
+        try:
+            draft = await self._draft(request, interpreter, seen, values, with_files=with_files)
+            return request, draft
         except InvalidInput as wrong:
             if not (wrong.field or "").startswith("parameters."):
                 raise
-            plain = replace(request, parameters={})
-            return await self._draft(plain, interpreter, seen, values), wrong
+        plain = await self._draft(replace(request, parameters={}), interpreter, seen, values)
+        meant = repeated_runs.with_sweep_over(request, plain.parameters)
+        return meant, await self._draft(meant, interpreter, seen, values, with_files=with_files)
 
-    async def to_send(self, request: SendRequest, folder: Path) -> Draft:
-        """Return the draft to send, with all files. Values are written into an empty folder.
+    async def to_send(self, request: SendRequest, folder: Path) -> tuple[SendRequest, Draft]:
+        """Return the interpreted request and the draft to send, with all files.
+
+        Values are written into an empty folder.
 
         Raises the errors of ``prepare`` and of the analysis, and errors for values that cannot be
         sent.
@@ -182,10 +206,12 @@ class Preparer:
                 folder,
                 pickle=request.pickle,
             )
-        draft = await self._draft(request, interpreter, seen, values, with_files=True)
+        request, draft = await self._interpreted(
+            request, interpreter, seen, values, with_files=True
+        )
         script = self.served.file(request.path) if request.kind == "script" else None
         checked = await asyncio.to_thread(import_problems.checked, draft, script, self._here)
-        return checked.check()
+        return request, checked.check()
 
     async def _draft(
         self,

@@ -13,6 +13,7 @@ from benchpool.cells.left_out import Level
 from benchpool.drafts import JobOptions
 from benchpool.keep import Keep
 from benchpool.kernel.answer import KernelAnswer, NameFacts, NotAsked
+from benchpool.server.schedule_requests import DialogSchedule
 from benchpool.server.sweep_requests import DialogSweep
 from benchpool.value_offers import ValueOffer
 from benchpool_scheduler.client.notebooks import (
@@ -31,6 +32,7 @@ from benchpool_scheduler.contract import (
     SentCell,
 )
 from benchpool_scheduler.contract.parameters import ParameterName, WrittenValue
+from benchpool_scheduler.contract.schedules import SchedulePreview
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.contract.submission import Variables
 from benchpool_scheduler.contract.sweeps import SweepPreview
@@ -45,13 +47,11 @@ class CellRun(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         number: Its execution count; null if unknown.
-        at: Start, in seconds since 1970.
-        seconds: Duration in seconds; null if the page did not see the end.
+        seconds: Duration in seconds; null if it has not ended, or if no duration was recorded.
         edited: The text has changed since.
     """
 
     number: int | None
-    at: float
     seconds: float | None
     failed: bool
     edited: bool = False
@@ -100,7 +100,7 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
 
     Attributes:
         metadata: Metadata of the open notebook.
-        parameters: Values as typed.
+        parameters: Values as typed. Several values of a name make a sweep over it.
         deleted_runs: Execution counts of cells that are no longer in the notebook.
         ticked: Cells that the dialog showed as included.
     """
@@ -124,6 +124,7 @@ class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_default
     pickle: bool = False
     send: Annotated[list[KeptName], Meta(max_length=1000)] | None = None
     sweep: DialogSweep | None = None
+    schedule: DialogSchedule | None = None
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
     def notebook_cells(self) -> list[NotebookCell]:
@@ -282,6 +283,8 @@ class Preparation(Struct, frozen=True):
         left: Names whose values are returned by default.
         offers: Names whose values may be sent.
         sweep: Trials and cost of a sweep, if one is requested.
+        swept: Values of the swept names in words, as far as they are valid.
+        schedule: Next times of a schedule, if one is requested.
     """
 
     name: str
@@ -301,6 +304,8 @@ class Preparation(Struct, frozen=True):
     left: list[str] = []
     offers: list[OfferedValue] = []
     sweep: SweepPreview | None = None
+    swept: dict[str, str] = {}
+    schedule: SchedulePreview | None = None
 
 
 class KeptValue(Struct, frozen=True):

@@ -17,6 +17,7 @@ def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
         r"api/v1/(.+)": handlers.ForwardHandler,
         "prepare": handlers.PrepareHandler,
         "send": handlers.SendHandler,
+        "schedule": handlers.ScheduleHandler,
         "result": handlers.ResultHandler,
         "sent": handlers.SentHandler,
         "example": handlers.ExampleHandler,

@@ -92,6 +92,7 @@ export function preparation(change: Partial<IPreparation> = {}): IPreparation {
     checkpoint: null,
     kernel: null,
     parameters: [],
+    swept: {},
     ...change
   };
 }

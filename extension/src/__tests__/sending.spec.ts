@@ -1,6 +1,6 @@
 import { ApiError } from '../api';
 import { REST_MS, Sending } from '../sending';
-import type { ISendRequest } from '../tokens';
+import type { ISchedule, ISendRequest } from '../tokens';
 import { job, preparation, settle } from './builders';
 
 const REFUSED = new ApiError(422, 'never-fits', 'It has 8 GPUs.', 'gpus');
@@ -28,6 +28,11 @@ function setup(change = {}): ISetup {
         keys.push(key);
         const error = answers.shift();
         return error ? Promise.reject(error) : Promise.resolve(job());
+      },
+      schedule: (request, key) => {
+        prepared.push(request);
+        keys.push(key);
+        return Promise.resolve({ cron: '0 2 * * *' } as ISchedule);
       }
     },
     subject: { path: 'a.py', kernelName: null, kernelId: null, cells: null },
@@ -67,6 +72,16 @@ describe('sending', () => {
     expect(sending.sending).toBe(false);
     sending.update({ gpus: 4 });
     expect(sending.error).toBeNull();
+  });
+});
+
+describe('sending at set times', () => {
+  it('creates a schedule instead of a job', async () => {
+    const { sending, prepared, keys } = setup();
+    sending.update({ schedule: { every: 'night at 2', zone: 'UTC' } });
+    expect(await sending.send()).toEqual({ cron: '0 2 * * *' });
+    expect(prepared.at(-1)?.schedule).toEqual({ when: 'night at 2', zone: 'UTC' });
+    expect(keys).toEqual(['key-1']);
   });
 });
 

@@ -1,4 +1,12 @@
-import { entries, isSweep, numberOf, stopWords, trialState, trialWords } from '../sweepModel';
+import {
+  entries,
+  isIdle,
+  isSweep,
+  numberOf,
+  stopWords,
+  trialState,
+  trialWords
+} from '../sweepModel';
 import type { ISweep, ITrialRow } from '../tokens';
 import { job } from './builders';
 
@@ -44,6 +52,8 @@ describe('trials of a sweep', () => {
       'lr 0.01, seed 2: loss 0.25 at step 40'
     );
     expect(trialWords(sweep([]), row({}))).toBe('lr 0.01, seed 2');
+    const drawn = row({ parameters: { lr: 0.00005480947084664155, steps: 123456 } });
+    expect(trialWords(sweep([]), drawn)).toBe('lr 0.00005481, steps 123456');
     expect(trialState(row({ job_state: 'paused' }))).toBe('paused');
     expect(trialState(row({ state: 'stopped-early', job_state: 'succeeded' }))).toBe(
       'stopped early'
@@ -56,6 +66,16 @@ describe('trials of a sweep', () => {
     );
     expect(stopWords(sweep([row({}), row({})]))).toContain('2 trials under way end. Saved files');
     expect(stopWords(sweep([row({ state: 'done' })]))).toBe('No further trial starts.');
+  });
+
+  it('are all ended while the sweep is idle', () => {
+    const state = (of: 'running' | 'over', ...trials: ITrialRow[]): ISweep => ({
+      ...sweep(trials),
+      state: of
+    });
+    expect(isIdle(state('running', row({ state: 'done' })))).toBe(true);
+    expect(isIdle(state('running', row({ state: 'done' }), row({})))).toBe(false);
+    expect([isIdle(state('over', row({ state: 'done' }))), isIdle(null)]).toEqual([false, false]);
   });
 
   it('are numbered as tasks in an array', () => {

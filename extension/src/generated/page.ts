@@ -106,6 +106,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/schedule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a job at set times */
+        post: operations["schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/send": {
         parameters: {
             query?: never;
@@ -273,12 +290,10 @@ export interface components {
          *
          *     Attributes:
          *         number: Its execution count; null if unknown.
-         *         at: Start, in seconds since 1970.
-         *         seconds: Duration in seconds; null if the page did not see the end.
+         *         seconds: Duration in seconds; null if it has not ended, or if no duration was recorded.
          *         edited: The text has changed since.
          */
         CellRun: {
-            at: number;
             /** @default false */
             edited: boolean;
             failed: boolean;
@@ -334,15 +349,27 @@ export interface components {
             text: string;
         };
         /**
+         * DialogSchedule
+         * @description Schedule requested in the dialog. ``when``: words or five fields of cron, as ``--every``.
+         */
+        DialogSchedule: {
+            when: string;
+            /** @default UTC */
+            zone: string;
+        };
+        /**
          * DialogSweep
          * @description Sweep requested in the dialog: its values and its limits, as users type them.
          *
          *     Attributes:
+         *         values: Without values and ``array`` no sweep is sent, whatever the other fields are.
          *         array: Task numbers as for ``--array``, ``0-31%4``. Then it is an array, and no other field
          *             is used.
+         *         method: Null for ``random`` if a name has a range, else ``grid``.
          *         goal: Null to derive it from the name of the metric.
          *         stop_early: The first step at which a trial is judged, or ``STEP:FACTOR``.
-         *         trial_hours: Duration of a trial in hours; only used for the predicted cost.
+         *         trial_hours: Duration of a complete trial in hours, and ``trial_steps`` its steps; only used
+         *             for the predicted cost.
          */
         DialogSweep: {
             /** @default null */
@@ -352,13 +379,21 @@ export interface components {
             /** @default null */
             goal: ("maximize" | "minimize") | null;
             /** @default null */
+            good_enough: number | null;
+            /** @default null */
             gpu_hours: number | null;
             /** @default null */
+            method: components["schemas"]["SweepMethod"] | null;
+            /** @default null */
             metric: string | null;
+            /** @default null */
+            patience: number | null;
             /** @default null */
             stop_early: string | null;
             /** @default null */
             trial_hours: number | null;
+            /** @default null */
+            trial_steps: number | null;
             /** @default null */
             trials: number | null;
             /** @default {} */
@@ -747,6 +782,8 @@ export interface components {
          *         left: Names whose values are returned by default.
          *         offers: Names whose values may be sent.
          *         sweep: Trials and cost of a sweep, if one is requested.
+         *         swept: Values of the swept names in words, as far as they are valid.
+         *         schedule: Next times of a schedule, if one is requested.
          */
         Preparation: {
             cells: components["schemas"]["PreparedCell"][];
@@ -768,7 +805,13 @@ export interface components {
             quota: components["schemas"]["Quota"] | null;
             refusal: components["schemas"]["Refusal"] | null;
             /** @default null */
+            schedule: components["schemas"]["SchedulePreview"] | null;
+            /** @default null */
             sweep: components["schemas"]["SweepPreview"] | null;
+            /** @default {} */
+            swept: {
+                [key: string]: string;
+            };
             working_dir: string | null;
         };
         /**
@@ -957,12 +1000,71 @@ export interface components {
             values: components["schemas"]["KeptValue"][];
         };
         /**
+         * Schedule
+         * @description Schedule with its next times and the outcomes of its last ones.
+         *
+         *     Attributes:
+         *         when: Times as requested.
+         *         cron: The same times in the five fields of cron.
+         *         paused: Why no jobs are sent, null while it is in force.
+         *         next: The next five times, none while it is paused.
+         *         last: The last ten times, newest first.
+         */
+        Schedule: {
+            created: string;
+            cron: string;
+            id: string;
+            last: components["schemas"]["ScheduledTime"][];
+            name: string;
+            next: string[];
+            paused: string | null;
+            project: string;
+            text: string;
+            user: string;
+            when: string;
+            zone: string;
+        };
+        /**
+         * SchedulePreview
+         * @description Times of a schedule before it is created.
+         */
+        SchedulePreview: {
+            cron: string;
+            next: string[];
+            text: string;
+        };
+        /**
+         * ScheduledOutcome
+         * @description Outcome of a time of a schedule.
+         *
+         *     ``sent``: a job was sent. ``skipped``: the previous job had not ended. ``missed``: the service
+         *     was not running, and a later time was made up for. ``refused``: the job was rejected.
+         * @enum {unknown}
+         */
+        ScheduledOutcome: "missed" | "refused" | "sent" | "skipped";
+        /**
+         * ScheduledTime
+         * @description Past time of a schedule.
+         *
+         *     Attributes:
+         *         job: Job that was sent; null if its record was removed or no job was sent.
+         *         state: State of that job, now or at its end; null if no job was sent.
+         *         text: Why no job was sent.
+         */
+        ScheduledTime: {
+            at: string;
+            job: string | null;
+            outcome: components["schemas"]["ScheduledOutcome"];
+            state: string | null;
+            text: string;
+        };
+        /**
          * SendRequest
          * @description Request of the dialog, for a preview or with ``key`` a submission: a job spec and its code.
          *
          *     Attributes:
          *         metadata: Metadata of the open notebook.
-         *         parameters: Values as typed.
+         *         parameters: Values as typed. Several values of a name make a sweep over it.
          *         deleted_runs: Execution counts of cells that are no longer in the notebook.
          *         ticked: Cells that the dialog showed as included.
          */
@@ -1076,6 +1178,8 @@ export interface components {
              */
             retry_on: components["schemas"]["EndCause"][];
             /** @default null */
+            schedule: components["schemas"]["DialogSchedule"] | null;
+            /** @default null */
             send: string[] | null;
             /**
              * @description Each worker on a node of its own where possible.
@@ -1144,12 +1248,22 @@ export interface components {
          */
         State: "cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded";
         /**
+         * SweepMethod
+         * @description Method that chooses the next values.
+         *
+         *     ``grid``: each combination once. ``random``: random draws. ``tpe``: values near the best ones so
+         *     far (tree-structured Parzen estimator, Bergstra et al. 2011).
+         * @enum {unknown}
+         */
+        SweepMethod: "grid" | "random" | "tpe";
+        /**
          * SweepPreview
          * @description Preview of a sweep's cost, before it is created.
          *
          *     Attributes:
          *         text: Summary in a sentence.
          *         gpu_hours: Null if the length of a trial is unknown.
+         *         trial_hours: Length of a complete trial: as given, or the median of similar jobs.
          *         first: Values of the first trials.
          */
         SweepPreview: {
@@ -1159,6 +1273,7 @@ export interface components {
             gpu_hours: number | null;
             hours: number | null;
             text: string;
+            trial_hours: number | null;
             trials: number;
         };
         /**
@@ -1200,6 +1315,7 @@ export type Checkpoint = components['schemas']['Checkpoint'];
 export type Container = components['schemas']['Container'];
 export type DeadlineOutlook = components['schemas']['DeadlineOutlook'];
 export type DeadlineStanding = components['schemas']['DeadlineStanding'];
+export type DialogSchedule = components['schemas']['DialogSchedule'];
 export type DialogSweep = components['schemas']['DialogSweep'];
 export type EndCause = components['schemas']['EndCause'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
@@ -1235,10 +1351,15 @@ export type Refusal = components['schemas']['Refusal'];
 export type ReportedProblem = components['schemas']['ReportedProblem'];
 export type ReservedGpus = components['schemas']['ReservedGpus'];
 export type ResultFiles = components['schemas']['ResultFiles'];
+export type Schedule = components['schemas']['Schedule'];
+export type SchedulePreview = components['schemas']['SchedulePreview'];
+export type ScheduledOutcome = components['schemas']['ScheduledOutcome'];
+export type ScheduledTime = components['schemas']['ScheduledTime'];
 export type SendRequest = components['schemas']['SendRequest'];
 export type SentCell = components['schemas']['SentCell'];
 export type SentJob = components['schemas']['SentJob'];
 export type State = components['schemas']['State'];
+export type SweepMethod = components['schemas']['SweepMethod'];
 export type SweepPreview = components['schemas']['SweepPreview'];
 export type TrackerLink = components['schemas']['TrackerLink'];
 export type TrialPlace = components['schemas']['TrialPlace'];
@@ -1411,6 +1532,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ResultFiles"];
+                };
+            };
+            /** @description A refusal or a failure */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendRequest"];
+            };
+        };
+        responses: {
+            /** @description Send a job at set times */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
                 };
             };
             /** @description A refusal or a failure */

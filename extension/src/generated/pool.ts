@@ -4333,6 +4333,7 @@ export interface components {
          *     Attributes:
          *         text: Summary in a sentence.
          *         gpu_hours: Null if the length of a trial is unknown.
+         *         trial_hours: Length of a complete trial: as given, or the median of similar jobs.
          *         first: Values of the first trials.
          */
         SweepPreview: {
@@ -4342,6 +4343,7 @@ export interface components {
             gpu_hours: number | null;
             hours: number | null;
             text: string;
+            trial_hours: number | null;
             trials: number;
         };
         /**
@@ -4351,7 +4353,8 @@ export interface components {
          *     In ``submission`` the placeholders ``{name}`` in script arguments, commands and environment
          *     stand for the trial's values. If a script names none of them, each is added as ``--name=value``.
          *     ``key`` makes a repeat of the same request harmless. ``trial_hours`` and ``trial_steps`` are the
-         *     length of a complete trial. Only the preview reads them.
+         *     length of a complete trial. Only the preview reads them; without ``trial_hours`` it takes the
+         *     run times of the user's similar jobs.
          */
         SweepRequest: {
             /** @default null */
@@ -4379,6 +4382,11 @@ export interface components {
          * @description Body of ``stop_sweep``.
          */
         SweepStop: {
+            /**
+             * @description Let the best trial finish and end the others; no further trials begin.
+             * @default false
+             */
+            keep_best: boolean;
             /**
              * @description Let running trials finish; no further trials begin.
              * @default false

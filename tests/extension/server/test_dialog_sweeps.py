@@ -36,6 +36,71 @@ def test_cells_are_swept_over_parameters(server: NotebookServer, pool: Served) -
         ]
 
 
+def test_values_typed_into_parameter_are_swept(server: NotebookServer, pool: Served) -> None:
+    asked = body()
+    asked["cells"][1] |= {"source": "x = 20\nrate = 0.1\nname = 'a'", "tags": ["parameters"]}
+    asked["cells"][3]["source"] = "print('with', x, rate, name)"
+    asked["parameters"] = {"x": "x × 2", "rate": "0.1, 0.2", "name": "b, c"}
+    asked["sweep"] = {"metric": "loss", "method": "grid", "patience": 3, "good_enough": 0.01}
+    answer = prepared(server.page, asked, lambda it: it["sweep"])
+    assert answer["sweep"]["trials"] == 4
+    assert answer["swept"] == {"x": "2 values: 0, 1", "rate": "2 values: 0.1, 0.2"}
+    assert answer["command"] == (
+        "%%train --gpus 1 --parameter 'name=b, c' --sweep 'x=× 2' --sweep 'rate=0.1, 0.2'"
+        " --method grid --metric loss --patience 3 --good-enough 0.01"
+    )
+    first = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
+    assert first["parameters"] == {"x": 0, "rate": 0.1, "name": "b, c"}
+    with pool.client("susan") as client:
+        plan = client.sweep(first["trial"]["sweep"]).plan
+        assert (plan.patience, plan.good_enough, plan.metric) == (3, 0.01, "loss")
+        assert client.wait(first["id"]).state is State.SUCCEEDED
+        assert client.log(first["id"]).data.splitlines()[-1] == b"with 0 0.1 b, c"
+
+
+def test_constant_is_swept_like_tagged_parameter(server: NotebookServer) -> None:
+    asked = body()
+    asked["parameters"] = {"x": "1, 2, 4"}
+    answer = prepared(server.page, asked, lambda it: it["sweep"])
+    assert (answer["sweep"]["trials"], answer["swept"]) == (3, {"x": "3 values: 1, 2, 4"})
+    assert [one["tagged"] for one in answer["parameters"] if one["name"] == "x"] == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        ("1.5", "parameters.x", "must be a whole number (its default is 20), not 1.5."),
+        ("1, 1.5", "sweep.x", "must be a whole number (its default is 20), not 1.5."),
+        ("log:1", "parameters.x", "'log:1' is not a range for 'x'."),
+        ("4 … 1 log", "parameters.x", "The first must be smaller."),
+    ],
+)
+def test_invalid_text_of_parameter_is_refused_with_field(
+    server: NotebookServer, text: str, field: str, words: str
+) -> None:
+    asked = body()
+    asked["parameters"] = {"x": text}
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert (answer["refusal"]["field"], answer["sweep"]) == (field, None)
+    assert words in answer["refusal"]["message"]
+
+
+def test_name_with_values_twice_is_refused(server: NotebookServer) -> None:
+    asked = body(parameters={"x": "1, 2"}, sweep={"values": {"x": "3, 4"}})
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert answer["refusal"]["field"] == "sweep.x"
+    assert "in its own field and below Many values" in answer["refusal"]["message"]
+
+
+def test_sweep_limits_without_values_send_one_job(server: NotebookServer) -> None:
+    asked = body(sweep={"metric": "loss", "trials": 3})
+    answer = made(server.page.post("benchpool/prepare", json=asked))
+    assert (answer["refusal"], answer["sweep"]) == (None, None)
+    assert answer["command"] == "%%train --gpus 1"
+    sent = made(server.page.post("benchpool/send", json={**asked, "key": new_key()}))
+    assert sent["trial"] is None
+
+
 def test_cells_are_sent_as_array(server: NotebookServer, pool: Served) -> None:
     asked = body()
     asked["cells"][1]["source"] = 'import os; x = int(os.environ["BENCHPOOL_ARRAY_TASK_ID"])'
@@ -68,14 +133,17 @@ def test_repeated_key_returns_same_sweep(server: NotebookServer, pool: Served) -
         ({"values": {"rate": "1, 2"}}, "sweep.rate", "has no parameter 'rate'"),
         ({"values": {"x": "log:1"}}, "sweep.x", "log:1"),
         ({"values": {"x": "1, 2"}, "metric": "zeta"}, "sweep.goal", "Add minimize"),
-        ({"values": {"x": "lin:0:1"}}, "trials", "trials"),
+        ({"values": {"x": "int:0:1"}}, "trials", "trials"),
         ({"array": "3-1"}, "sweep.array", "from a smaller number"),
         (
             {"array": "1-3", "values": {"x": "1"}},
             "sweep.array",
             "--sweep cannot be combined with --array",
         ),
-        ({}, "sweep.values", "Name a value to try"),
+        ({"values": {"x": "1, two"}}, "sweep.x", "`x` must be a whole number"),
+        ({"values": {"x": "1 … 9"}, "trials": 2}, "sweep.x", "Write int:1:9."),
+        ({"values": {"x": "1, 2"}, "method": "tpe", "trials": 2}, "metric", "needs a metric"),
+        ({"values": {"x": "1, 2"}, "patience": 3}, "metric", "needs a metric"),
     ],
 )
 def test_invalid_sweep_is_refused_with_field(
