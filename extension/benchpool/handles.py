@@ -317,6 +317,7 @@ def submit(
             own["every"], every = every, None
         if takes(what, "zone"):
             own["zone"], zone = zone, None
+        schedule_requests.check_alone(every, zone, [], flag="")
         given |= {name: each for name, each in own.items() if each is not None}
         draft = sending.drafted_call(what, args, given, asked | {"pickle": pickle}, key=key)
         return schedule_handles.send_or_repeat(draft, every, zone)

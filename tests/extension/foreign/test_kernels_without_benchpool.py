@@ -69,9 +69,9 @@ async def test_file_and_function_are_scheduled(run: Run, pool: Served) -> None:
     await run("def twice(x, zone='here'):\n    return 2 * x")
     sent = "print(benchpool.submit({}, every='night at 2', zone='Europe/Berlin', name='{}'))"
     text = await run(sent.format("'late.py'", "file"))
-    assert " file: Sends at night at 2 (Europe/Berlin), unless" in text
+    assert " file: Sends every night at 2 (Europe/Berlin), unless" in text
     assert text.count("02:00") == 5
-    assert " call: Sends at night at 2 (" in await run(sent.format("twice, 4", "call"))
+    assert " call: Sends every night at 2 (" in await run(sent.format("twice, 4", "call"))
     refused = (
         "try:\n    benchpool.submit('late.py', zone='UTC')\nexcept Exception as it:\n    print(it)"
     )

@@ -62,8 +62,8 @@ def test_schedule_shows_next_times_and_is_paused_resumed_and_removed(susan: Path
     times = schedule.next
     assert ([at.hour for at in times], schedule.last, schedule.jobs) == ([2] * 5, [], [])
     assert repr(schedule) == (
-        f"{schedule.id[:8]} nightly: Sends at night at 2 (Europe/Berlin), unless its last job has "
-        f"not ended.\nnext: {', '.join(f'{at:%a %d %b} 02:00' for at in times)}"
+        f"{schedule.id[:8]} nightly: Sends every night at 2 (Europe/Berlin), unless its last job "
+        f"has not ended.\nnext: {', '.join(f'{at:%a %d %b} 02:00' for at in times)}"
     )
     assert (schedule.pause().paused, schedule.next) == ("susan paused it.", [])
     assert repr(schedule) == f"{schedule.id[:8]} nightly: Paused: susan paused it."

@@ -67,7 +67,7 @@ def test_commands_of_page_about_order_work(benchpool: Benchpool, project: Path) 
 
 def test_commands_of_page_about_schedules_work(benchpool: Benchpool, project: Path) -> None:
     created, listed, shown, paused, resumed, _ = typed(benchpool, "schedules.md")
-    assert "Sends at night at 2 (Europe/Berlin), unless" in created.out
+    assert "Sends every night at 2 (Europe/Berlin), unless" in created.out
     assert "night at 2 Europe/Berlin" in listed.out
     assert ["next: " in one.out for one in (shown, paused, resumed)] == [True, False, True]
     assert "No schedules." in benchpool("schedules").out

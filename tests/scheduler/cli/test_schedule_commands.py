@@ -23,7 +23,7 @@ def test_schedule_is_created_shown_paused_resumed_and_removed(
     assert result.status == 0, result.err
     first, text, coming, more = result.out.splitlines()
     id_ = first.split()[0]
-    assert text == "Sends at night at 2 (Europe/Berlin), unless its last job has not ended."
+    assert text == "Sends every night at 2 (Europe/Berlin), unless its last job has not ended."
     assert coming.count("02:00") == 5
     assert f"benchpool schedule {id_}" in more
     assert benchpool("jobs", "--json").json == []
@@ -32,7 +32,7 @@ def test_schedule_is_created_shown_paused_resumed_and_removed(
     assert "cron: 0 2 * * *, time zone Europe/Berlin" in shown
     assert "Paused: " in benchpool("pause-schedule", id_).out
     assert benchpool("schedule", id_, "--json").json["next"] == []
-    assert "Sends at night at 2" in benchpool("resume-schedule", id_).out
+    assert "Sends every night at 2" in benchpool("resume-schedule", id_).out
     assert benchpool("remove-schedule", id_).status == 0
     assert "No schedules." in benchpool("schedules").out
 

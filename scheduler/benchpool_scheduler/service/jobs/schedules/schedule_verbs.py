@@ -223,7 +223,9 @@ class Schedules:
 def _text(schedule: ScheduleRecord) -> str:
     if schedule.paused is not None:
         return f"Paused: {schedule.paused}"
-    return f"Sends at {schedule.when} ({schedule.zone}), unless its last job has not ended."
+    when = schedule.when.removeprefix("every ")
+    times = f"every {when}" if when[0].isalpha() else f"at {when}"
+    return f"Sends {times} ({schedule.zone}), unless its last job has not ended."
 
 
 def _check_apart(times: Sequence[float], when: str) -> None:
